@@ -60,9 +60,7 @@ from tui_agent.event_lines import WORDS, event_line
 from tui_agent.formats.exporters import FORMATS, Format, export_session, transcript_text
 from tui_agent.formats.exporters.html import to_html
 from tui_agent.formats.exporters.markdown import code, fenced, inline, quoted
-from tui_agent.formats.importers.own import read_events
-from tui_agent.formats.importers.reading import read_recording
-from tui_agent.formats.importers.transcript import ImportReport
+from tui_agent.formats.importers.load import load_transcripts
 from tui_agent.headless_output import Outlet, presenter
 from tui_agent.terminal_text import visible
 
@@ -398,7 +396,7 @@ def test_the_json_export_holds_every_event_as_it_was(tmp_path: Path) -> None:
     for events in (hostile_session(), load_transcript(samples.write(tmp_path, "codex")).events):
         path = tmp_path / "export.json"
         path.write_text(export_session(events, "json"))
-        restored = read_events(read_recording(path), ImportReport("", ""))
+        restored = load_transcripts(path)[0].events
         assert restored == events
         assert fold(restored) == fold(events)
 

@@ -32,7 +32,7 @@ from tui_agent.store.lines import encode
         (b"{}", "an empty object"),
         (b'{"a": 1}', "an object with the keys a"),
         (b'{"a": 1}\n' * 3, "Its first record has the keys a"),
-        (b'{"a": 1}\nnot\nnot\nnot\n', "line 2: 2 of its lines are not JSON objects"),
+        (b'{"a": 1}\nnot\nnot\nnot\n', "line 2: 3 of its lines are not JSON objects"),
         (b'{"messages": []}', "none of the known kinds"),
         (b'{"type": "session_started"}\n{"x": 1}\n', "none of the known kinds"),
     ],

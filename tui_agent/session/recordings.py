@@ -93,7 +93,7 @@ def _judged_anew(recording: Recording, settings: Settings) -> Recording:
 
 def _imported(path: Path, settings: Settings, fault: JournalError) -> Recording:
     """A recording of another program, or our own in another form. `fault`: why it is no journal."""
-    from tui_agent.formats.importers import own
+    from tui_agent.formats.importers.own import OwnSession
     from tui_agent.formats.importers.load import choose_run, judge, load_transcripts
     from tui_agent.formats.importers.transcript import TranscriptError
 
@@ -105,7 +105,7 @@ def _imported(path: Path, settings: Settings, fault: JournalError) -> Recording:
         raise
     chosen = choose_run(runs, settings.run)
     notices = tuple(_chosen(chosen, settings.run))
-    if chosen.source != own.NAME:
+    if chosen.source != OwnSession.name:
         policy = preset(settings.policy, **settings.recovery.overrides())
         return Recording(path, EventList(judge(chosen, policy).events), True, settings.policy, notices)
     if not chosen.report.clean:

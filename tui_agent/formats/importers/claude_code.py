@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.changes import changed_files
-from tui_agent.formats.importers.claude_tree import MESSAGES, by_root, is_message, main_line
+from tui_agent.formats.importers.claude_tree import Tree, is_message
 from tui_agent.formats.importers.faults import classified
-from tui_agent.formats.importers.step_reader import StepReader
+from tui_agent.formats.importers.step_reader import Format, StepReader
 from tui_agent.formats.importers.transcript import (
     Call,
     Faulted,
     ImportReport,
-    Interrupted,
-    Remarked,
     Result,
     Said,
     Transcript,
@@ -46,9 +44,10 @@ from tui_agent.formats.importers.values import (
 from tui_agent.quantities import counted
 
 if TYPE_CHECKING:
-    from tui_agent.formats.importers.reading import Record, Recording
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
-NAME = "Claude Code"
+    from tui_agent.formats.importers.reading import Record, Recording
 
 _DENIALS = (
     "The user doesn't want to proceed with this tool use",
@@ -57,6 +56,7 @@ _DENIALS = (
     "Claude requested permissions to ",
     "This command requires approval",
 )
+_ABANDONED = "message of an abandoned branch"
 _INTERRUPT = "[Request interrupted by user"
 _REJECTED = "User rejected tool use"
 _DROPPED = re.compile(
@@ -72,56 +72,102 @@ _UNSHOWN = (
 _EXIT_CODE = re.compile(r"^(?:Error: )?Exit code (\d+)")
 
 
-def matches(recording: Recording) -> bool:
-    """Records that carry a `type`, a `sessionId` and a message of Anthropic's form beside `parentUuid`."""
-    return any(
-        text_at(record, "type") in MESSAGES
-        and "parentUuid" in record
-        and isinstance(record.get("message"), dict)
-        for record in recording.records[:2_000]
-    )
+class ClaudeCode(Format):
+    """The main line of the tree, and a lane for each sub-agent, whose records may be in a file of its own."""
 
+    name = "Claude Code"
 
-def read(recording: Recording, report: ImportReport) -> list[Transcript]:
-    """The main conversation first, then one transcript for each subagent."""
-    report.records += len(recording.records)
-    messages: list[Record] = []
-    sidechains: list[Record] = []
-    for record in recording.records:
-        if is_message(record):
-            (sidechains if record.get("isSidechain") is True else messages).append(record)
-        elif record.get("type") == "system" and text_at(record, "subtype") in {
-            "api_error",
-            "compact_boundary",
-        }:
-            messages.append(record)
-        elif text_at(record, "type") in {"summary", "custom-title", "ai-title"} and _title_of(record):
-            report.understood += 1
+    def __init__(self, report: ImportReport) -> None:
+        super().__init__(report)
+        self._main = _Conversation(report, self.transcript)
+        self._tree = Tree()
+        self._agents: dict[str, _Conversation] = {}
+        """By their ids, or the uuids of their first records."""
+        self._agent_of: dict[str, str] = {}
+        """By the uuids of their records."""
+        self._started: dict[str, str] = {}
+        """Calls that started sub-agents, by an id or a prompt."""
+
+    @classmethod
+    def matches(cls, recording: Recording) -> bool:
+        """Records that carry a `type`, a `sessionId` and a message of Anthropic's form beside `parentUuid`."""
+        return any("parentUuid" in record and is_message(record) for record in recording.records[:2_000])
+
+    @classmethod
+    def records(cls, recording: Recording) -> Sequence[Any]:
+        return recording.records
+
+    @classmethod
+    def beside(cls, path: Path) -> Iterable[Path]:
+        return sorted(path.with_suffix("").glob("subagents/**/*.jsonl"))
+
+    def take(self, record: Record) -> None:
+        """Read one line."""
+        if is_message(record) or _kind(record) in {"system api_error", "system compact_boundary"}:
+            self._message(record)
+        elif title := _title_of(record):
+            self.transcript.title = title
         else:
-            report.skip(_kind(record))
-    agents = by_root(sidechains)
-    if not messages and agents:
-        _, messages = agents.pop(0)
-        report.remarks.append("The file is a subagent's run.")
-    line = main_line(recording.records, messages)
-    abandoned = sum(1 for record in messages if id(record) not in line)
-    if abandoned:
-        report.skip("message of an abandoned branch", abandoned)
-    main = _SessionReader(report).read(record for record in messages if id(record) in line)
-    main.title = next((title for record in reversed(recording.records) if (title := _title_of(record))), "")
-    subagents = []
-    for prompt, records in agents:
-        agent = _SessionReader(report).read(records)
-        agent.subagent = True
-        agent.operator_present = False
-        agent.title = f"subagent: {prompt.strip()[:60]}"
-        subagents.append(agent)
-    if subagents:
-        count = sum(len(records) for _, records in agents)
-        report.remarks.append(
-            f"Subagents kept apart: {counted(len(subagents), 'run')} with {counted(count, 'message')}."
-        )
-    return [main, *subagents]
+            self._tree.link(record)
+            if agent := text_at(record, "data", "agentId"):
+                self._started[agent] = text_at(record, "parentToolUseID")
+            self.leave_out(_kind(record))
+
+    def _message(self, record: Record) -> None:
+        if record.get("isSidechain") is True:
+            self._of_agent(record).take(record)
+        elif self._tree.add(record):
+            self._main.take(record)
+        else:
+            self._begin_again()
+
+    def _begin_again(self) -> None:
+        """The operator went back in the conversation: what came after that is left out."""
+        line = self._tree.main_line()
+        left = len(self._tree.messages) - len(line) - self.report.skipped[_ABANDONED]
+        self.report.skip(_ABANDONED, left)
+        self.report.understood -= left
+        self.forget(0)
+        self._main = _Conversation(ImportReport("", ""), self.transcript)
+        for record in line:
+            self._main.take(record)
+        self._main.report = self.report
+
+    def _of_agent(self, record: Record) -> _Conversation:
+        uuid, parent = text_at(record, "uuid"), text_at(record, "parentUuid")
+        root = text_at(record, "agentId") or self._agent_of.get(parent, "")
+        if not root:
+            begins = record.get("type") == "user" and not _results(record)
+            root = uuid if begins or not self._agents else next(reversed(self._agents))
+        self._agent_of[uuid] = root
+        if root not in self._agents:
+            prompt = content_text(value_at(record, "message", "content"))
+            transcript = Transcript(title=f"subagent: {prompt.strip()[:60]}", subagent=True, lane=root)
+            transcript.operator_present = False
+            self._agents[root] = _Conversation(self.report, transcript)
+            self._started.setdefault(root, prompt)
+        return self._agents[root]
+
+    @property
+    def lanes(self) -> list[Transcript]:
+        agents = [agent.transcript for agent in self._agents.values()]
+        if agents and not self._tree.messages:
+            agents[0].subagent = False
+            return agents
+        calls = {text_at(call.input, "prompt"): call.id for _, call in self._main.calls.values()}
+        for agent in agents:
+            known = self._started.get(agent.lane, "")
+            agent.lane = calls.get(known) or (known if known in self._main.calls else agent.lane)
+        return [self.transcript, *agents]
+
+    def around(self, recording: Recording) -> None:
+        """What is to be said of the sub-agents."""
+        runs = len(self._agents)
+        if runs and not self._tree.messages:
+            self.report.remarks = ["The file is a subagent's run."]
+        elif runs:
+            count = counted(len(self._agent_of), "message")
+            self.report.remarks = [f"Subagents kept apart: {counted(runs, 'run')} with {count}."]
 
 
 def _kind(record: Record) -> str:
@@ -141,43 +187,48 @@ def _title_of(record: Record) -> str:
     return ""
 
 
+def _results(record: Record) -> list[Record]:
+    blocks = objects_at(record, "message", "content")
+    return [block for block in blocks if block.get("type") == "tool_result"]
+
+
 # --- records into steps -----------------------------------------------------
 
 
-class _SessionReader(StepReader):
+class _Conversation(StepReader):
     """Puts records of one conversation together, in file order."""
 
-    def __init__(self, report: ImportReport) -> None:
-        super().__init__(report)
+    def __init__(self, report: ImportReport, transcript: Transcript) -> None:
+        super().__init__(report, transcript)
         self.turns: dict[str, Turn] = {}
         """Replies by message id: their records may be parted by results of parallel calls."""
 
     def take(self, record: Record) -> None:
+        """Read one message."""
         transcript = self.transcript
         transcript.id = transcript.id or text_at(record, "sessionId")
         transcript.workspace = transcript.workspace or text_at(record, "cwd")
         if record.get("type") == "system":
             self._system(record)
         elif record.get("isApiErrorMessage") is True:
-            self._understood(True)
             self.add(Faulted(classified(content_text(value_at(record, "message", "content"))), _at(record)))
         elif record.get("type") == "assistant":
             self._reply(record)
         else:
             self._user(record)
 
-    def _understood(self, understood: bool, kind: str = "") -> None:
-        if understood:
-            self.report.understood += 1
-        else:
-            self.report.skip(kind)
+    def _unused(self, kind: str) -> None:
+        self.report.understood -= 1
+        self.report.skip(kind)
+
+    def leave_out(self, kind: str) -> None:
+        """A part of a record, which is counted as a whole."""
+        self.report.skip(kind)
 
     def _system(self, record: Record) -> None:
-        self._understood(True)
         if record.get("subtype") == "compact_boundary":
             before = count_at(record, "compactMetadata", "preTokens")
-            size = f" ({before:,} tokens before)" if before else ""
-            self.add(Remarked(f"The conversation was compacted here{size}.", _at(record)))
+            self.compacted(_at(record), size=f" ({before:,} tokens before)" if before else "")
             return
         message = text_at(record, "error", "message") or content_text(record.get("error")) or "API error"
         fault = classified(message, count_at(record, "error", "status"))
@@ -199,7 +250,8 @@ class _SessionReader(StepReader):
             self._block(turn, block)
         turn.finish_reason = text_at(message, "stop_reason") or turn.finish_reason
         _take_usage(turn, record)
-        self._understood(True)
+        if turn is not self.last:
+            self.touch(turn)
 
     def _block(self, turn: Turn, block: Record) -> None:
         match block.get("type"):
@@ -220,48 +272,37 @@ class _SessionReader(StepReader):
                 self.report.skip(f"assistant block {other if isinstance(other, str) else '?'}")
 
     def _user(self, record: Record) -> None:
-        content = value_at(record, "message", "content")
-        results = [
-            block for block in objects_at(record, "message", "content") if block.get("type") == "tool_result"
-        ]
-        for block in results:
-            self._result(record, block)
-        if results:
-            self._understood(True)
+        if results := _results(record):
+            for block in results:
+                self._result(record, block)
             return
-        text = content_text(content)
+        text = content_text(value_at(record, "message", "content"))
         if record.get("isCompactSummary") is True:
-            self._understood(False, "user compact summary")
+            self._unused("user compact summary")
         elif text.startswith(_INTERRUPT):
-            self._understood(True)
-            self.add(Interrupted("interrupted by the operator", _at(record)))
+            self.interrupted(_at(record))
         elif text.startswith(_UNSHOWN):
-            self._understood(False, "user output of a local command")
-        elif record.get("isMeta") is True and not self._extends(text):
-            self._understood(False, "user text added by Claude Code")
-        elif record.get("isMeta") is not True and text.strip():
-            self.add(Said(text, _at(record)))
-            self._understood(True)
-        elif record.get("isMeta") is not True:
-            self._understood(False, "user message without text")
+            self._unused("user output of a local command")
+        elif record.get("isMeta") is True:
+            self._expansion(text)
+        elif text.strip():
+            self.said(text, _at(record))
+        else:
+            self._unused("user message without text")
 
-    def _extends(self, text: str) -> bool:
+    def _expansion(self, text: str) -> None:
         """A command's expansion follows the operator's message: it is part of the task."""
-        steps = self.transcript.steps
-        if not steps or not isinstance(steps[-1], Said) or not text.strip():
-            return False
-        steps[-1] = Said(f"{steps[-1].text}\n\n{text}", steps[-1].at)
-        self._understood(True)
-        return True
+        last = self.last
+        if isinstance(last, Said) and text.strip():
+            self.forget(len(self.transcript.steps) - 1)
+            self.said(f"{last.text}\n\n{text}", last.at)
+        else:
+            self._unused("user text added by Claude Code")
 
     def _result(self, record: Record, block: Record) -> None:
         if (waiting := self.waiting(text_at(block, "tool_use_id"))) is not None:
             turn, call = waiting
-            turn.results[call.id] = _result(call, block, record, turn.at)
-
-    def leave_out(self, kind: str) -> None:
-        """A part of a record, which is counted as a whole."""
-        self.report.skip(kind)
+            self.ended(turn, call, _result(call, block, record, turn.at))
 
 
 def _result(call: Call, block: Record, record: Record, asked_at: float | None) -> Result:

@@ -9,23 +9,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.changes import changed_files
 from tui_agent.formats.importers.faults import classified
-from tui_agent.formats.importers.step_reader import StepReader
-from tui_agent.formats.importers.transcript import (
-    Call,
-    Faulted,
-    ImportReport,
-    Interrupted,
-    Remarked,
-    Result,
-    Said,
-    Transcript,
-    Turn,
-)
+from tui_agent.formats.importers.step_reader import Format
+from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Result, Said, Turn
 from tui_agent.formats.importers.values import (
     content_text,
     count_at,
@@ -42,10 +33,11 @@ from tui_agent.formats.importers.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tui_agent.formats.importers.reading import Record, Recording
 
-NAME = "Codex CLI"
-
+_ADDED = "text added by Codex"
 _ENVELOPES = {"session_meta", "response_item", "event_msg", "turn_context", "compacted"}
 _CALLS = {"function_call", "local_shell_call", "custom_tool_call", "web_search_call", "tool_search_call"}
 _OUTPUTS = {
@@ -67,34 +59,6 @@ _INJECTED = (
 )
 
 
-def matches(recording: Recording) -> bool:
-    """Envelopes with a payload, or the bare items of the first versions behind a head with `instructions`."""
-    head = recording.records[:50]
-    if any(text_at(one, "type") in _ENVELOPES and isinstance(one.get("payload"), dict) for one in head):
-        return True
-    bare = sum(1 for one in head if text_at(one, "type") in _ITEMS and "sessionId" not in one)
-    return bool(bare) and (
-        "instructions" in head[0] or any(one.get("record_type") == "state" for one in head)
-    )
-
-
-def read(recording: Recording, report: ImportReport) -> list[Transcript]:
-    """One transcript."""
-    report.records += len(recording.records)
-    entries = [_entry(record) for record in recording.records]
-    roles = {
-        text_at(payload, "role")
-        for kind, payload, _ in entries
-        if kind == "item" and payload.get("type") == "message"
-    }
-    typed = {
-        text_at(payload, "message").strip()
-        for kind, payload, _ in entries
-        if kind == "event_msg" and payload.get("type") == "user_message"
-    }
-    return [_RolloutReader(report, roles, typed - {""}).read(recording.records)]
-
-
 def _entry(record: Record) -> tuple[str, Record, float | None]:
     """Kind, payload and time of a line: `item` for messages, calls and their outputs."""
     at = time_at(record, "timestamp")
@@ -109,20 +73,48 @@ def _entry(record: Record) -> tuple[str, Record, float | None]:
     return kind or text_at(record, "record_type") or "line without a type", {}, at
 
 
-class _RolloutReader(StepReader):
-    """Items of one rollout. A reply ends where an output, a user's message or a token count follows."""
+class Codex(Format):
+    """Items of one rollout. A reply ends where an output, a user's message or a token count follows.
 
-    def __init__(self, report: ImportReport, roles: set[str], typed: set[str]) -> None:
+    A text stands there as an item and as an event, in either order: it is taken once. Items of the user that no event
+    confirms, where others are confirmed, were put in by Codex.
+    """
+
+    name = "Codex CLI"
+
+    def __init__(self, report: ImportReport) -> None:
         super().__init__(report)
-        self.roles = roles
-        self.typed = typed
         self.turn: Turn | None = None
         self.closed = True
+        self.typed: Counter[str] = Counter()
+        """Messages of the user that events told, and no item yet."""
+        self.waiting_texts: Counter[str] = Counter()
+        """Messages of the user that items told, and no event yet."""
+        self.confirmed = False
+        """There are events with messages of the user."""
+        self.answered: Counter[str] = Counter()
+        """Answers that events told, and no item yet."""
+        self.items = False
+        """There are items with answers."""
+
+    @classmethod
+    def matches(cls, recording: Recording) -> bool:
+        """Envelopes with a payload, or the bare items of the first versions behind a head with `instructions`."""
+        head = recording.records[:50]
+        if any(text_at(one, "type") in _ENVELOPES and isinstance(one.get("payload"), dict) for one in head):
+            return True
+        bare = sum(1 for one in head if text_at(one, "type") in _ITEMS and "sessionId" not in one)
+        return bool(bare) and (
+            "instructions" in head[0] or any(one.get("record_type") == "state" for one in head)
+        )
+
+    @classmethod
+    def records(cls, recording: Recording) -> Sequence[Any]:
+        return recording.records
 
     def take(self, record: Record) -> None:
         """Read one line."""
         kind, payload, at = _entry(record)
-        self.report.understood += 1
         match kind:
             case "session_meta":
                 self._meta(payload)
@@ -130,7 +122,7 @@ class _RolloutReader(StepReader):
                 self.transcript.model = text_at(payload, "model") or self.transcript.model
                 self.transcript.workspace = self.transcript.workspace or text_at(payload, "cwd")
             case "compacted":
-                self.add(Remarked("The conversation was compacted here.", at))
+                self.compacted(at)
             case "item":
                 self._item(payload, at)
             case "event_msg":
@@ -174,20 +166,58 @@ class _RolloutReader(StepReader):
         text = content_text(item.get("content"))
         match item.get("role"):
             case "assistant":
-                turn = self._open(at)
-                turn.text = joined(turn.text, text)
-            case "user" if text.strip() in self.typed or not (
-                self.typed or text.lstrip().startswith(_INJECTED)
-            ):
-                self._said(text, at)
+                self.items = True
+                if self.answered[text]:
+                    self.answered[text] -= 1
+                    self.closed = False
+                else:
+                    turn = self._open(at)
+                    turn.text = joined(turn.text, text)
             case "user":
-                self.leave_out("text added by Codex")
+                self._user_item(text, at)
             case _:
                 self.leave_out(f"message of role {text_at(item, 'role') or '?'}")
 
     def _said(self, text: str, at: float | None) -> None:
         self.closed = True
-        self.add(Said(text, at))
+        self.said(text, at)
+
+    def _user_item(self, text: str, at: float | None) -> None:
+        key = text.strip()
+        if self.typed[key]:
+            self.typed[key] -= 1
+            return
+        self.waiting_texts[key] += 1
+        if self.confirmed or text.lstrip().startswith(_INJECTED):
+            self.leave_out(_ADDED)
+        else:
+            self._said(text, at)
+
+    def _user_event(self, text: str, at: float | None) -> None:
+        key = text.strip()
+        known = bool(self.waiting_texts[key])
+        if not self.confirmed:
+            self.confirmed = True
+            self._drop_unconfirmed(key)
+            known = known and not text.lstrip().startswith(_INJECTED)
+        elif known:
+            self.report.skip(_ADDED, -1)
+            self.report.understood += 1
+            self._said(text, at)
+        if known:
+            self.waiting_texts[key] -= 1
+        else:
+            self.typed[key] += 1
+            self._said(text, at)
+
+    def _drop_unconfirmed(self, key: str) -> None:
+        """What items alone told before the first event were no messages of the user."""
+        steps = self.transcript.steps
+        kept = [step for step in steps if not isinstance(step, Said) or step.text.strip() == key]
+        for _ in range(len(steps) - len(kept)):
+            self.leave_out(_ADDED)
+        self.forget(0)
+        steps.extend(kept)
 
     def _call(self, kind: str, item: Record, at: float | None) -> None:
         turn = self._open(at)
@@ -196,15 +226,14 @@ class _RolloutReader(StepReader):
         if kind == "web_search_call":
             self.closed = True  # it ran on the provider's side: what follows reads its result
             failed = text_at(item, "status") == "failed"
-            turn.results[key] = Result(
-                "failed" if failed else "ok", "", at, "the search failed" if failed else ""
-            )
+            result = Result("failed" if failed else "ok", "", at, "the search failed" if failed else "")
+            self.ended(turn, self.calls[key][1], result)
 
     def _output(self, item: Record, at: float | None) -> None:
         self.closed = True
         if (waiting := self.waiting(text_at(item, "call_id"))) is not None:
             turn, call = waiting
-            turn.results[call.id] = _result(call, item.get("output", item.get("tools")), at)
+            self.ended(turn, call, _result(call, item.get("output", item.get("tools")), at))
 
     # --- events -------------------------------------------------------------------------------------------
 
@@ -212,12 +241,13 @@ class _RolloutReader(StepReader):
         match payload.get("type"):
             case "token_count":
                 self._usage(payload)
-            case "user_message" if "user" not in self.roles:
-                self._said(text_at(payload, "message"), at)
-            case "agent_message" if "assistant" not in self.roles:
+            case "user_message":
+                self._user_event(text_at(payload, "message"), at)
+            case "agent_message" if not self.items:
                 self._open(at).text = text_at(payload, "message")
+                self.answered[text_at(payload, "message")] += 1
                 self.closed = True
-            case "user_message" | "agent_message" | "agent_reasoning" | "agent_reasoning_raw_content":
+            case "agent_message" | "agent_reasoning" | "agent_reasoning_raw_content":
                 pass  # the same text stands in an item
             case "turn_aborted" | "error" | "stream_error" as kind:
                 self.closed = True
@@ -227,10 +257,9 @@ class _RolloutReader(StepReader):
 
     def _broke(self, kind: str, message: str, at: float | None) -> None:
         if kind == "turn_aborted":
-            self.add(Interrupted("interrupted by the operator", at))
+            self.interrupted(at)
         else:
-            fault = classified(message)
-            self.add(Faulted(fault, at))
+            self.add(Faulted(classified(message), at))
 
     def _usage(self, payload: Record) -> None:
         """One count a model call; the first lines of a rollout have none."""

@@ -7,47 +7,43 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tui_agent.formats.importers import (
-    claude_code,
-    codex,
-    mini_swe_agent,
-    mistral_vibe,
-    openai_messages,
-    openhands,
-    openhands_history,
-    own,
-    swe_agent,
-    tau_bench,
-)
+from tui_agent.formats.importers.claude_code import ClaudeCode
+from tui_agent.formats.importers.codex import Codex
+from tui_agent.formats.importers.mini_swe_agent import MiniSWEAgent
+from tui_agent.formats.importers.mistral_vibe import MistralVibe
+from tui_agent.formats.importers.openai_messages import OpenAIMessages
+from tui_agent.formats.importers.openhands import OpenHands
+from tui_agent.formats.importers.openhands_history import OpenHandsResults
+from tui_agent.formats.importers.own import OwnSession
+from tui_agent.formats.importers.swe_agent import SWEAgent
+from tui_agent.formats.importers.tau_bench import TauBench
 from tui_agent.formats.importers.transcript import TranscriptError
 from tui_agent.quantities import counted
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from tui_agent.formats.importers.reading import Record, Recording
+    from tui_agent.formats.importers.step_reader import Format
 
-FORMATS: tuple[ModuleType, ...] = (
-    own,
-    claude_code,
-    codex,
-    openhands,
-    openhands_history,
-    tau_bench,
-    swe_agent,
-    mini_swe_agent,
-    mistral_vibe,
-    openai_messages,
+FORMATS: tuple[type[Format], ...] = (
+    OwnSession,
+    ClaudeCode,
+    Codex,
+    OpenHands,
+    OpenHandsResults,
+    TauBench,
+    SWEAgent,
+    MiniSWEAgent,
+    MistralVibe,
+    OpenAIMessages,
 )
-"""Modules with `NAME`, `matches(recording)` and `read(recording, report)` (`own`: `read_events`)."""
 
 
-def detect(recording: Recording) -> ModuleType:
-    """The module of the recording's format. Raises `TranscriptError` that lists what was tried."""
-    for module in FORMATS:
-        if module.matches(recording):
-            return module
-    tried = ", ".join(str(module.NAME) for module in FORMATS)
+def detect(recording: Recording) -> type[Format]:
+    """The reader of the recording's format. Raises `TranscriptError` that lists what was tried."""
+    for reader in FORMATS:
+        if reader.matches(recording):
+            return reader
+    tried = ", ".join(reader.name for reader in FORMATS)
     why = "its content is none of the known kinds of transcript."
     raise TranscriptError(str(recording.path), why, f"Tried: {tried}. {_seen(recording)}")
 

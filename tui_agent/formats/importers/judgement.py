@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import itertools
 import sys
-from typing import TYPE_CHECKING
+from copy import copy
+from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.core import events
 from tui_agent.core.decision.decide import decide
@@ -23,6 +24,7 @@ from tui_agent.core.names import unanswered
 from tui_agent.core.recovery.policy import RecoveryPolicy, policy_of_run, preset
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.state import RunState
+from tui_agent.formats.importers.normalise import equal_ones
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -61,7 +63,7 @@ def judged(
 
 def judge_by(judges: Sequence[Judge], facts: Iterable[events.Event]) -> None:
     """Have each of the judges judge the whole run."""
-    listed = [event for event in facts if not _is_judgement(event)]
+    listed = [event for event in facts if not is_judgement(event)]
     for place, event in enumerate(listed):
         inputs = _inputs(listed, place + 1) if isinstance(event, events.ReplyFinished) else None
         following = listed[place + 1] if place + 1 < len(listed) else None
@@ -82,7 +84,7 @@ def _inputs(listed: list[events.Event], first: int) -> dict[str, dict[str, JsonV
     return inputs
 
 
-def _is_judgement(event: events.Event) -> bool:
+def is_judgement(event: events.Event) -> bool:
     """Made by a policy, not by the run: left out before judging again."""
     match event:
         case events.VerdictReached() | events.NotePrepared():
@@ -112,7 +114,7 @@ class Judge:
         self.state = RunState()
         self.report = report
         self.mark: tuple[events.Level, str] = (events.Level.CONTINUE, "")
-        self.withheld: set[str] = set()
+        self.withheld: frozenset[str] = frozenset()
         self.rekey = False
         self.inputs: dict[str, dict[str, JsonValue]] = {}
 
@@ -167,7 +169,7 @@ class Judge:
             # No request follows: how calls are sent is the recording's.
             "tool_calls": "native",
         }
-        self.mark, self.withheld = (events.Level.CONTINUE, ""), set()
+        self.mark, self.withheld = (events.Level.CONTINUE, ""), frozenset()
         recorded = policy_of_run(event.policy, event.policy_settings)
         self.rekey = recorded.attempts_key != self.policy.attempts_key
         self.put(event.model_copy(update=changes))
@@ -198,7 +200,7 @@ class Judge:
             if isinstance(event, events.ToolRefused):
                 key = f"{event.refusal} {event.key}"
                 if key not in self.withheld:
-                    self.withheld.add(key)
+                    self.withheld = self.withheld | {key}
                     self.remark(_WITHHELD[event.refusal].format(event.tool))
 
     def _iteration(self, event: events.IterationFinished, following: events.Event | None) -> None:
@@ -238,6 +240,48 @@ class Judge:
         )
         if not happened:
             self.remark(f"{_WOULD[reached.level]} ({reached.detector}): {reached.reason}")
+
+
+class _Place(NamedTuple):
+    """Where judging can begin again: before an iteration or a run."""
+
+    fact: int
+    events: int
+    judge: Judge
+
+
+_KEPT = 128
+"""Places; of those long ago every second one goes."""
+
+
+class GrowingJudgement:
+    """One policy over facts that grow; the newest may change."""
+
+    def __init__(self, policy: str | RecoveryPolicy, operator_present: bool | None = None) -> None:
+        """As in `judged`."""
+        self.events: list[events.Event] = []
+        self._first = Judge(policy, self.events.append, operator_present)
+        self._places = [_Place(-1, 0, self._first)]
+
+    def update(self, facts: list[events.Event], stand: int) -> int:
+        """Judge the facts from `stand` on, which are new; how many of the events stand as they were."""
+        places = self._places
+        while len(places) > 1 and places[-1].fact >= stand:
+            places.pop()
+        place, count, judge = places[-1]
+        judge = copy(judge)
+        before = self.events[count:]
+        del self.events[count:]
+        for number in range(max(place, 0), len(facts)):
+            fact = facts[number]
+            if number > place and isinstance(fact, events.IterationStarted | events.RunStarted):
+                places.append(_Place(number, len(self.events), copy(judge)))
+            if isinstance(fact, events.ReplyFinished):
+                judge.inputs = _inputs(facts, number + 1)
+            judge.take(fact, facts[number + 1] if number + 1 < len(facts) else None)
+        if len(places) > _KEPT:
+            del places[1 : -_KEPT // 4 : 2]
+        return count + equal_ones(before, itertools.islice(self.events, count, None))
 
 
 def _unanswered(asked: events.EscalationRaised) -> events.EscalationAnswered:

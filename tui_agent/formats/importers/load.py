@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.core.events import Event, SessionStarted
-from tui_agent.formats.importers import own
-from tui_agent.formats.importers.detect import detect
+from tui_agent.formats.importers.growing import read_whole
 from tui_agent.formats.importers.judgement import judged
 from tui_agent.formats.importers.labels import LABEL_FILE, grade_beside
 from tui_agent.formats.importers.normalise import facts
-from tui_agent.formats.importers.reading import read_recording
+from tui_agent.formats.importers.own import OwnSession
 from tui_agent.formats.importers.transcript import (
     ImportReport,
     Transcript,
@@ -59,30 +58,30 @@ def load_transcripts(path: Path) -> list[Imported]:
 
     Our own sessions come with the verdicts that they had. Raises `TranscriptError`.
     """
-    recording = read_recording(path)
-    module = detect(recording)
-    report = ImportReport(str(module.NAME), str(path), damaged=list(recording.damaged), torn=recording.torn)
-    if module is own:
-        events = own.read_events(recording, report)
+    reader = read_whole(path)
+    report = reader.report
+    if isinstance(reader, OwnSession):
+        if not reader.events:
+            why = "its first event is not the start of a session."
+            raise TranscriptError(str(path), why, "Export the session again.", 1)
         report.runs = 1
-        first = events[0]
-        title = first.title if isinstance(first, SessionStarted) else ""
-        return [Imported(events, report, own.NAME, title)]
-    transcripts: list[Transcript] = module.read(recording, report)
+        return [Imported(reader.events, report, report.format, reader.transcript.title)]
+    transcripts = reader.lanes
+    modified = max(path.stat().st_mtime, 0.0)
     report.runs = len(transcripts)
     report.empty = sum(transcript.empty() for transcript in transcripts)
     if report.empty == report.runs:
-        why = f"it looks like {module.NAME}, and nothing was said or done in it."
+        why = f"it looks like {report.format}, and nothing was said or done in it."
         raise TranscriptError(str(path), why, report.summary())
     seed = _seed(path, report)
     return [
         Imported(
             facts(
                 transcript,
-                session_id=_session_id(transcript, seed, index, recording.modified),
+                session_id=_session_id(transcript, seed, index, modified),
                 source=report.format,
                 summary=_summary(report, index),
-                base_at=recording.modified,
+                base_at=modified,
             ),
             report,
             report.format,
@@ -119,7 +118,7 @@ def judge(
     """The same run under `policy`; without one, foreign runs are judged by `combined`, and our own keep the verdicts
     that they had. Raises `ValueError` for an unknown policy.
     """
-    if policy is None and imported.source == own.NAME:
+    if policy is None and imported.source == OwnSession.name:
         return imported
     events = judged(imported.events, policy or DEFAULT_POLICY, operator_present=operator_present)
     return replace(imported, events=events)
@@ -195,7 +194,7 @@ def _write(imported: Imported, sessions: Path, redactor: Redactor | None) -> tup
     lines = b"".join(encode(redactor.redact(event)) for event in imported.events)
     folder = sessions / name
     if folder.exists():
-        if imported.source != own.NAME or _same(folder / JOURNAL_NAME, lines):
+        if imported.source != OwnSession.name or _same(folder / JOURNAL_NAME, lines):
             return name, False
         why = f"a session {name} exists already, and it is another one."
         raise TranscriptError(path, why, "Delete or rename that one first.")

@@ -13,16 +13,8 @@ from typing import TYPE_CHECKING, Any
 from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.faults import rejection_kind
 from tui_agent.formats.importers.openai_messages import MessageReader, message_time, text_verdict
-from tui_agent.formats.importers.transcript import (
-    Call,
-    ImportReport,
-    Interrupted,
-    Result,
-    Said,
-    Transcript,
-    Turn,
-    shell_call,
-)
+from tui_agent.formats.importers.step_reader import Format
+from tui_agent.formats.importers.transcript import Call, ImportReport, Result, Transcript, Turn, shell_call
 from tui_agent.formats.importers.values import (
     content_text,
     count_at,
@@ -37,9 +29,9 @@ from tui_agent.formats.importers.values import (
 )
 
 if TYPE_CHECKING:
-    from tui_agent.formats.importers.reading import Record, Recording
+    from collections.abc import Sequence
 
-NAME = "mini-swe-agent"
+    from tui_agent.formats.importers.reading import Record, Recording
 
 _BLOCK = re.compile(r"```(?:mswea_bash_command|bash)[ \t]*\n(.*?)\n```", re.DOTALL)
 _RETURN_CODE = re.compile(r"<returncode>\s*(-?\d{1,10})\s*</returncode>")
@@ -53,69 +45,54 @@ _FORMAT_ERRORS = ("Please always provide EXACTLY ONE action", "Tool call error:"
 """How the harness's default answers to a rejected reply begin; `interrupt_type` says it from version 2 on."""
 
 
-def matches(recording: Recording) -> bool:
-    """The format's own name, or messages where a fenced command is answered by a return code."""
-    document = recording.document
-    if text_at(document, "trajectory_format").startswith("mini-swe-agent"):
-        return True
-    messages = _messages(document)
-    fenced = any(
-        isinstance(one, dict)
-        and one.get("role") == "assistant"
-        and _BLOCK.search(content_text(one.get("content")))
-        for one in messages[:40]
-    )
-    answered = any(
-        isinstance(one, dict)
-        and one.get("role") == "user"
-        and _RETURN_CODE.match(content_text(one.get("content")))
-        for one in messages[:40]
-    )
-    return fenced and answered
-
-
-def _messages(document: Any) -> list[Any]:
-    if isinstance(document, list):
-        return document
-    return list_at(document, "messages")
-
-
-def read(recording: Recording, report: ImportReport) -> list[Transcript]:
-    """One transcript."""
-    document = recording.document
-    messages = _messages(document)
-    report.records += len(messages)
-    transcript = _TrajectoryReader(report, _verdict, Transcript(operator_present=False)).read(messages)
-    info = object_at(document, "info")
-    transcript.id = text_at(document, "instance_id")
-    transcript.ending = text_at(info, "exit_status") or transcript.ending
-    transcript.finished = transcript.finished or transcript.ending.lower() == "submitted"
-    transcript.answer = text_at(info, "submission") or transcript.answer
-    transcript.model = text_at(info, "config", "model", "model_name") or transcript.model
-    transcript.workspace = text_at(info, "config", "environment", "cwd")
-    return [transcript]
-
-
-class _TrajectoryReader(MessageReader):
+class MiniSWEAgent(MessageReader, Format):
     """Messages whose user lines are results where a call waits for one."""
+
+    name = "mini-swe-agent"
+
+    def __init__(self, report: ImportReport) -> None:
+        super().__init__(report, _verdict, Transcript(operator_present=False))
+
+    @classmethod
+    def matches(cls, recording: Recording) -> bool:
+        """The format's own name, or messages where a fenced command is answered by a return code."""
+        if text_at(recording.document, "trajectory_format").startswith(cls.name):
+            return True
+        head = [one for one in cls.records(recording)[:40] if isinstance(one, dict)]
+        texts = [(one.get("role"), content_text(one.get("content"))) for one in head]
+        return any(role == "assistant" and _BLOCK.search(text) for role, text in texts) and any(
+            role == "user" and _RETURN_CODE.match(text) for role, text in texts
+        )
+
+    @classmethod
+    def records(cls, recording: Recording) -> Sequence[Any]:
+        document = recording.document
+        return document if isinstance(document, list) else list_at(document, "messages")
+
+    def around(self, recording: Recording) -> None:
+        """How the run ended, and with which model."""
+        document, transcript = recording.document, self.transcript
+        info = object_at(document, "info")
+        transcript.id = text_at(document, "instance_id")
+        transcript.ending = text_at(info, "exit_status") or transcript.ending
+        transcript.finished = transcript.finished or transcript.ending.lower() == "submitted"
+        transcript.answer = text_at(info, "submission") or transcript.answer
+        transcript.model = text_at(info, "config", "model", "model_name") or transcript.model
+        transcript.workspace = text_at(info, "config", "environment", "cwd")
 
     def take(self, message: Record) -> None:
         """Read one message."""
         role = message.get("role")
         if role == "user":
-            self.report.understood += 1
             self._user(message)
         elif role == "exit":
-            self.report.understood += 1
             self.transcript.ending = text_at(message, "extra", "exit_status") or content_text(
                 message.get("content")
             )
             self.transcript.answer = text_at(message, "extra", "submission")
         elif message.get("object") == "response":
-            self.report.understood += 1
             self._response(message)
         elif message.get("type") == "function_call_output":
-            self.report.understood += 1
             self.result({**message, "tool_call_id": message.get("call_id"), "content": message.get("output")})
         else:
             super().take(message)
@@ -155,22 +132,21 @@ class _TrajectoryReader(MessageReader):
     def _user(self, message: Record) -> None:
         text = content_text(message.get("content"))
         at = message_time(message)
-        steps = self.transcript.steps
-        last = steps[-1] if steps and isinstance(steps[-1], Turn) else None
+        last = self.last if isinstance(self.last, Turn) else None
         waiting = [call for call in last.calls if call.id not in last.results] if last else []
         interrupt = text_at(message, "extra", "interrupt_type")
         if interrupt == "UserInterruption":
-            steps.append(Interrupted("interrupted by the operator", at))
-            steps.append(Said(text, at))
+            self.interrupted(at)
+            self.said(text, at)
         elif interrupt == "FormatError" or text.startswith(_FORMAT_ERRORS):
             self._rejected(last, message)
         elif last and waiting:
-            last.results[waiting[0].id] = _verdict(waiting[0], text, message)
+            self.ended(last, waiting[0], _verdict(waiting[0], text, message))
             self._submitted(waiting[0], text)
         elif last and not last.calls:
             self._rejected(last, message)
         else:
-            steps.append(Said(text, at))
+            self.said(text, at)
 
     def _rejected(self, last: Turn | None, message: Record) -> None:
         """The harness did not take the last reply, or one that it did not keep; no result is touched."""

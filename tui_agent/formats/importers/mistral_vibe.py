@@ -10,11 +10,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.events import FailureKind
-from tui_agent.formats.importers.openai_messages import ROLES, judged, message_time, read_messages
-from tui_agent.formats.importers.transcript import Call, ImportReport, Result, Transcript
+from tui_agent.formats.importers.openai_messages import ROLES, MessageReader, judged, message_time
+from tui_agent.formats.importers.step_reader import Format
+from tui_agent.formats.importers.transcript import Call, ImportReport, Result
 from tui_agent.formats.importers.values import (
     content_text,
     exit_message,
+    list_at,
     object_at,
     objects_at,
     text_at,
@@ -22,53 +24,63 @@ from tui_agent.formats.importers.values import (
 )
 
 if TYPE_CHECKING:
-    from tui_agent.formats.importers.reading import Record, Recording
+    from collections.abc import Sequence
 
-NAME = "mistral-vibe"
+    from tui_agent.formats.importers.reading import Record, Recording
 
 _TOOL_ERROR = re.compile(r"^\s*<tool_error>(.*?)(?:</tool_error>\s*)?$", re.DOTALL)
 _CANCELLED = "<user_cancellation>"
-_UNDERSTOOD_KEYS = {"message_id", "injected", "reasoning_message_id", "reasoning_state"}
+_OWN_KEYS = {"message_id", "injected", "reasoning_message_id", "reasoning_state"}
 _RETURN_CODE = re.compile(r"^returncode: (-?\d{1,10})$", re.MULTILINE)
 
 
-def matches(recording: Recording) -> bool:
-    """Metadata with vibe's `environment` beside messages, or lines of messages with vibe's own keys."""
-    meta, messages = _parts(recording)
-    if not any(isinstance(message, dict) and text_at(message, "role") in ROLES for message in messages[:20]):
-        return False
-    if isinstance(meta.get("environment"), dict) and ("session_id" in meta or "start_time" in meta):
-        return True
-    return any(isinstance(one, dict) and bool(_UNDERSTOOD_KEYS & one.keys()) for one in messages[:20])
+class MistralVibe(MessageReader, Format):
+    """Messages of a session; some were put in by the harness."""
+
+    name = "mistral-vibe"
+
+    def __init__(self, report: ImportReport) -> None:
+        super().__init__(report, _verdict)
+
+    @classmethod
+    def matches(cls, recording: Recording) -> bool:
+        """Metadata with vibe's `environment` beside messages, or lines of messages with vibe's own keys."""
+        meta, head = _meta(recording), cls.records(recording)[:20]
+        head = [one for one in head if isinstance(one, dict)]
+        if not any(text_at(message, "role") in ROLES for message in head):
+            return False
+        if isinstance(meta.get("environment"), dict) and ("session_id" in meta or "start_time" in meta):
+            return True
+        return any(_OWN_KEYS & one.keys() for one in head)
+
+    @classmethod
+    def records(cls, recording: Recording) -> Sequence[Any]:
+        inner = list_at(recording.document, "messages")
+        return inner or recording.records
+
+    def take(self, message: Record) -> None:
+        """Read one message."""
+        if message.get("injected") is True:
+            self.leave_out("message added by mistral-vibe")
+        else:
+            super().take(message)
+
+    def around(self, recording: Recording) -> None:
+        """The session's metadata."""
+        meta, transcript = _meta(recording), self.transcript
+        transcript.id = text_at(meta, "session_id")
+        transcript.title = text_at(meta, "title")
+        transcript.workspace = text_at(meta, "environment", "working_directory")
+        prompt = value_at(meta, "system_prompt")
+        transcript.system_prompt = transcript.system_prompt or content_text(value_at(prompt, "content") or "")
+        names = (text_at(tool, "function", "name") for tool in objects_at(meta, "tools_available"))
+        transcript.tools = tuple(name for name in names if name)
+        active = text_at(meta, "config", "active_model") or text_at(meta, "agent_config", "active_model")
+        transcript.model = active or transcript.model
 
 
-def read(recording: Recording, report: ImportReport) -> list[Transcript]:
-    """One transcript."""
-    meta, messages = _parts(recording)
-    messages_sent = [one for one in messages if not (isinstance(one, dict) and one.get("injected") is True)]
-    injected = len(messages) - len(messages_sent)
-    if injected:
-        report.records += injected
-        report.skip("message added by mistral-vibe", injected)
-    transcript = read_messages(messages_sent, report, _verdict)
-    transcript.id = text_at(meta, "session_id")
-    transcript.title = text_at(meta, "title")
-    transcript.workspace = text_at(meta, "environment", "working_directory")
-    prompt = value_at(meta, "system_prompt")
-    transcript.system_prompt = transcript.system_prompt or content_text(value_at(prompt, "content") or "")
-    names = (text_at(tool, "function", "name") for tool in objects_at(meta, "tools_available"))
-    transcript.tools = tuple(name for name in names if name)
-    transcript.model = text_at(meta, "config", "active_model") or text_at(
-        meta, "agent_config", "active_model"
-    )
-    return [transcript]
-
-
-def _parts(recording: Recording) -> tuple[Record, list[Any]]:
-    document = recording.document
-    if isinstance(document, dict) and isinstance(document.get("messages"), list):
-        return object_at(document, "metadata"), document["messages"]
-    return recording.meta, list(recording.records)
+def _meta(recording: Recording) -> Record:
+    return object_at(recording.document, "metadata") or recording.meta
 
 
 def _verdict(call: Call, content: str, record: Record) -> Result:

@@ -6,7 +6,9 @@ so that one import serves all policies.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import itertools
+from copy import copy
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tui_agent.core import events
 from tui_agent.core.request.coherence import NO_RESULT
@@ -24,7 +26,7 @@ from tui_agent.formats.importers.transcript import (
 from tui_agent.formats.importers.values import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from tui_agent.core.state import RunState
 
@@ -37,21 +39,126 @@ _STEP_SECONDS = 1.0
 """Between two steps of a recording that keeps no times."""
 
 
+MORE = Remarked("")
+"""What follows a step is not known yet."""
+_FAR = 50
+"""Steps among which the next one that says something is looked for."""
+_FINAL = frozenset({"end_turn", "stop", "stop_sequence", "completed"})
+"""Reasons of a reply's end that leave nothing to come."""
+
+
 def facts(
     transcript: Transcript, *, session_id: str, source: str, summary: str, base_at: float
 ) -> list[events.Event]:
-    """The events of one transcript. `base_at` dates a recording that keeps no times (seconds since the epoch)."""
-    made: list[events.Event] = []
-    steps = _merged(transcript.steps)
-    timed = any(step.at is not None for step in steps)
-    first = next((step.at for step in steps if step.at is not None), base_at)
-    builder = Builder(transcript, made.append, at=first, timed=timed)
-    builder.begin(session_id, source, summary if timed else f"{summary} {NO_TIMES}".strip())
-    for position, step in enumerate(steps):
-        rest = steps[position + 1 : position + 50]
-        builder.take(step, next((step for step in rest if not isinstance(step, Remarked)), None))
-    builder.end()
-    return made
+    """The events of a whole transcript. `base_at` dates a recording without times (seconds since the epoch)."""
+    growing = GrowingFacts(transcript, session_id=session_id, source=source, base_at=base_at, summary=summary)
+    growing.update(settled=True)
+    growing.builder.end()
+    return growing.events
+
+
+class _Place(NamedTuple):
+    """Where the making of events can begin again: before a step."""
+
+    step: int
+    events: int
+    builder: Builder
+
+
+class GrowingFacts:
+    """The events of a transcript that grows: those of its newest steps are made anew with each update."""
+
+    def __init__(
+        self,
+        transcript: Transcript,
+        *,
+        session_id: str,
+        source: str,
+        base_at: float,
+        summary: str | None = None,
+    ) -> None:
+        """`summary`: what is said at the head of a transcript that is whole; None while it is being written."""
+        self.transcript = transcript
+        self.session_id = session_id
+        self.source = source
+        self.base_at = base_at
+        self.summary = summary
+        self.events: list[events.Event] = []
+        self._timed = False
+        self._workspace = ""
+        self._places: list[_Place] = []
+        """Before each step that says something."""
+
+    def update(self, *, settled: bool) -> int:
+        """Follow the transcript; how many of the events stand as they were.
+
+        `settled`: nothing comes for now, so that a reply without calls is an answer, until something comes after all.
+        """
+        transcript = self.transcript
+        place = self._back_to(transcript.touched)
+        transcript.touched = len(transcript.steps)
+        before = self.events[place.events :]
+        del self.events[place.events :]
+        builder = self._begun() if not place.events else copy(place.builder)
+        self._go_on(builder, place.step, settled=settled)
+        return place.events + equal_ones(before, itertools.islice(self.events, place.events, None))
+
+    def _back_to(self, touched: int) -> _Place:
+        """The last step before those that changed: what follows it says how it ended."""
+        transcript, places = self.transcript, self._places
+        timed = self._timed or any(step.at is not None for step in transcript.steps[touched:])
+        if (timed, transcript.workspace) != (self._timed, self._workspace):
+            self._timed, self._workspace = timed, transcript.workspace
+            places.clear()
+        while places and places[-1].step >= touched:
+            places.pop()
+        return places.pop() if places else _Place(0, 0, Builder(transcript, self.events.append, at=0.0))
+
+    def _begun(self) -> Builder:
+        transcript, summary = self.transcript, self.summary
+        first = next((step.at for step in transcript.steps if step.at is not None), self.base_at)
+        builder = Builder(transcript, self.events.append, at=first, timed=self._timed)
+        if summary is not None and not self._timed:
+            summary = f"{summary} {NO_TIMES}".strip()
+        builder.begin(self.session_id, self.source, summary or "")
+        return builder
+
+    def _go_on(self, builder: Builder, place: int, *, settled: bool) -> None:
+        steps = self.transcript.steps
+        while place < len(steps):
+            step, end = steps[place], place + 1
+            if not isinstance(step, Remarked):
+                self._places.append(_Place(place, len(self.events), copy(builder)))
+            while isinstance(step, Said) and end < len(steps) and isinstance(said := steps[end], Said):
+                step, end = Said(f"{step.text}\n\n{said.text}", step.at), end + 1
+            builder.take(step, self._following(step, end, settled=settled))
+            place = end
+        self.builder = builder
+
+    def _following(self, step: Step, place: int, *, settled: bool) -> Step | None:
+        for later in itertools.islice(self.transcript.steps, place, place + _FAR):
+            if not isinstance(later, Remarked):
+                return later
+        match step:
+            case _ if self.summary is not None:
+                return None
+            case Turn(calls=[]):
+                return None if settled or step.finish_reason in _FINAL else MORE
+            case Turn():
+                return None if all(call.id in step.results for call in step.calls) else MORE
+            case Faulted():
+                return None if settled and not step.delay else MORE
+        return None
+
+
+def equal_ones(before: Iterable[events.Event], after: Iterable[events.Event]) -> int:
+    """How many of the first events are the same."""
+    same = 0
+    for old, new in zip(before, after, strict=False):
+        if old != new:
+            break
+        same += 1
+    return same
 
 
 class Builder:
@@ -78,7 +185,7 @@ class Builder:
         self.attempt = 0
         self.running = False
         self.open_iteration = False
-        self.model = transcript.model
+        self.model = ""
         self.last_text = ""
 
     def go_on(self, state: RunState) -> None:
@@ -112,10 +219,13 @@ class Builder:
             self.at += _STEP_SECONDS
 
     def take(self, step: Step, following: Step | None) -> None:
-        """The events of a step. `following`: the next one that says something; None: none is known."""
+        """The events of a step. `following`: the next one that says something; None: there is none; `MORE`: it is not
+        known yet, and calls without a result still run.
+        """
+        self.model = self.model or self.transcript.model
         match step:
             case Said():
-                self._said(step)
+                self._said(step, following)
             case Turn():
                 self._turn(step, following)
             case Faulted():
@@ -128,8 +238,10 @@ class Builder:
 
     # --- the operator -------------------------------------------------------------------------------------
 
-    def _said(self, said: Said) -> None:
+    def _said(self, said: Said, following: Step | None) -> None:
         self.move(said.at)
+        if isinstance(following, Turn):
+            self.model = following.model or self.model
         if self.running:
             self.emit(events.OperatorSpoke, text=said.text)
         else:
@@ -191,7 +303,7 @@ class Builder:
     def _faulted(self, step: Faulted, following: Step | None) -> None:
         self._open()
         self.move(step.at)
-        went_on = isinstance(following, Turn | Faulted)
+        went_on = following is MORE or isinstance(following, Turn | Faulted)
         self.emit(
             events.ModelFaulted,
             fault=step.fault,
@@ -226,7 +338,9 @@ class Builder:
             cost=turn.cost,
             duration=max(self.at - asked, 0.0) if self.timed else 0.0,
         )
-        cancelled = self._results(turn, calls)
+        cancelled = self._results(turn, calls, run=following is MORE)
+        if following is MORE and not all(call.id in turn.results for call in turn.calls):
+            return
         if turn.rejected and not calls:
             failure = events.Failure(kind=turn.rejected_as, message=turn.rejected, iteration=self.iteration)
             self.emit(events.ReplyRejected, failure=failure)
@@ -237,8 +351,10 @@ class Builder:
 
     # --- tools --------------------------------------------------------------------------------------------
 
-    def _results(self, turn: Turn, calls: list[tuple[str, Call]]) -> bool:
-        """All calls start, then their results follow in the order of their times. True: all were cancelled."""
+    def _results(self, turn: Turn, calls: list[tuple[str, Call]], *, run: bool) -> bool:
+        """All calls start, then their results follow in the order of their times. True: all were cancelled. `run`:
+        those without a result do.
+        """
         ends: list[tuple[str, Call, int, Result]] = []
         for index, (key, call) in enumerate(calls):
             result = turn.results.get(call.id) or Result("cancelled", "", None, NO_RESULT)
@@ -250,6 +366,8 @@ class Builder:
         started = self.at
         ends.sort(key=lambda end: (end[3].at is None, end[3].at or 0.0, end[2]))
         for key, call, index, result in ends:
+            if run and call.id not in turn.results:
+                continue
             self._result(key, call, index, result, started)
         return bool(ends) and all(result.status == "cancelled" for *_, result in ends)
 
@@ -299,18 +417,6 @@ class Builder:
             self.finish(events.Outcome.PARTIAL, reason, transcript.answer or self.last_text)
         else:
             self.finish(events.Outcome.INTERRUPTED, RECORDING_ENDS, self.last_text)
-
-
-def _merged(steps: list[Step]) -> list[Step]:
-    """Messages of the operator that directly follow one another are one message."""
-    merged: list[Step] = []
-    for step in steps:
-        last = merged[-1] if merged else None
-        if isinstance(step, Said) and isinstance(last, Said):
-            merged[-1] = Said(f"{last.text}\n\n{step.text}", last.at)
-        else:
-            merged.append(step)
-    return merged
 
 
 def _unique(calls: list[Call]) -> list[tuple[str, Call]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tui_agent.core.events import FailureKind
@@ -17,8 +17,8 @@ from tui_agent.formats.importers.changes import changed_files
 from tui_agent.formats.importers.faults import rejection_kind
 from tui_agent.formats.importers.labels import grade_in
 from tui_agent.formats.importers.reading import Record, Recording
-from tui_agent.formats.importers.step_reader import StepReader
-from tui_agent.formats.importers.transcript import Call, ImportReport, Result, Said, Transcript, Turn
+from tui_agent.formats.importers.step_reader import Runs, StepReader
+from tui_agent.formats.importers.transcript import Call, ImportReport, Result, Transcript, Turn
 from tui_agent.formats.importers.values import (
     content_text,
     count_at,
@@ -36,88 +36,35 @@ from tui_agent.formats.importers.values import (
     value_at,
 )
 
-NAME = "OpenAI messages"
-
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 
 Verdict = Callable[[Call, str, Record], Result]
 """How a result's text and record are judged; each format has its own."""
 
 
-def matches(recording: Recording) -> bool:
-    """Messages with roles, in one of the four arrangements."""
-    return any(_is_conversation(messages) for messages, _ in _conversations(recording))
-
-
-def read(recording: Recording, report: ImportReport) -> list[Transcript]:
-    """One transcript for each conversation of the file."""
-    transcripts = []
-    for messages, around in _conversations(recording):
-        transcript = read_messages(messages, report)
-        transcript.model = transcript.model or text_at(around, "model")
-        transcript.title = text_at(around, "task")
-        transcript.reward = grade_in(around)
-        transcript.finished = around.get("submitted") is True
-        transcript.tools = tuple(
-            name for tool in objects_at(around, "tools") if (name := text_at(tool, "function", "name"))
-        )
-        transcripts.append(transcript)
-    return transcripts
-
-
-def _conversations(recording: Recording) -> list[tuple[list[Any], Record]]:
-    document = recording.document
-    if isinstance(document, list):
-        if document and all(
-            isinstance(item, dict) and isinstance(item.get("messages"), list) for item in document
-        ):
-            return [(item["messages"], item) for item in document]
-        return [(document, {})]
-    if isinstance(document, dict) and isinstance(document.get("messages"), list):
-        return [(document["messages"], document)]
-    nested = [record for record in recording.records if isinstance(record.get("messages"), list)]
-    if nested:
-        return [(record["messages"], record) for record in nested]
-    return [(list(recording.records), {})] if recording.records else []
-
-
-def _is_conversation(messages: list[Any]) -> bool:
-    known = [
-        message
-        for message in messages[:50]
-        if isinstance(message, dict) and text_at(message, "role") in ROLES
-    ]
-    return bool(known) and len(known) * 2 >= len(messages[:50]) and any("content" in one for one in known)
-
-
-def read_messages(messages: list[Any], report: ImportReport, judge: Verdict | None = None) -> Transcript:
-    """A transcript of chat messages. `judge` decides how results ended (default: `text_verdict`)."""
-    report.records += len(messages)
-    return MessageReader(report, judge or text_verdict).read(messages)
-
-
 class MessageReader(StepReader):
     """Messages of one conversation."""
 
-    def __init__(self, report: ImportReport, judge: Verdict, transcript: Transcript | None = None) -> None:
+    def __init__(
+        self, report: ImportReport, judge: Verdict | None = None, transcript: Transcript | None = None
+    ) -> None:
+        """`judge` decides how results ended (default: `text_verdict`)."""
         super().__init__(report, transcript)
-        self.judge = judge
+        self.judge = judge or text_verdict
 
     def take(self, message: Record) -> None:
         """Read one message."""
-        role = message.get("role")
-        self.report.understood += 1
-        match role:
+        match message.get("role"):
             case "system" | "developer":
                 text = content_text(message.get("content"))
                 self.transcript.system_prompt = joined(self.transcript.system_prompt, text)
             case "user":
-                self.add(Said(content_text(message.get("content")), message_time(message)))
+                self.said(content_text(message.get("content")), message_time(message))
             case "assistant":
                 self.reply(message)
             case "tool" | "function":
                 self.result(message)
-            case _:
+            case role:
                 self.leave_out(f"role {role}" if isinstance(role, str) else "message without a role")
 
     def reply(self, message: Record) -> Turn:
@@ -147,17 +94,80 @@ class MessageReader(StepReader):
         if (waiting := self.waiting(key)) is not None:
             turn, call = waiting
             result = self.judge(call, content_text(message.get("content")), message)
-            turn.results[call.id] = result
+            self.ended(turn, call, result)
             if call.name == FINISH and result.status == "ok":
                 turn.answer = text_at(call.input, "answer")
 
     def _oldest_open(self, name: str) -> str:
         """The first call of the newest reply that waits for a result, of this name where one is given."""
-        for turn in reversed([step for step in self.transcript.steps if isinstance(step, Turn)]):
+        for turn in reversed(self.transcript.steps):
+            if not isinstance(turn, Turn):
+                continue
             keys = (call.id for call in turn.calls if name in {"", call.name} and call.id not in turn.results)
             if key := next(keys, ""):
                 return key
         return ""
+
+
+class OpenAIMessages(Runs):
+    """One conversation, or many with what stands around each."""
+
+    name = "OpenAI messages"
+
+    @classmethod
+    def matches(cls, recording: Recording) -> bool:
+        """Messages with roles, in one of the four arrangements."""
+        records = cls.records(recording)
+        return any(is_conversation(object_at(one).get("messages")) for one in records) or is_conversation(
+            records
+        )
+
+    @classmethod
+    def records(cls, recording: Recording) -> Sequence[Any]:
+        document = recording.document
+        if isinstance(document, list):
+            return document
+        if isinstance(document, dict) and _holds_messages(document):
+            return [document]
+        return recording.records
+
+    def __init__(self, report: ImportReport) -> None:
+        super().__init__(report)
+        self._only = MessageReader(report)
+
+    def read(self, records: Sequence[Any], lines: Sequence[int] = ()) -> None:
+        """Read conversations, or messages of the only one."""
+        for record in records:
+            if isinstance(record, dict) and _holds_messages(record):
+                self.take(record)
+            else:
+                self.runs = [self._only.transcript]
+                self._only.read([record])
+
+    def take(self, around: Record) -> None:
+        """Read one conversation."""
+        reader = MessageReader(self.report)
+        reader.read(around["messages"])
+        transcript = reader.transcript
+        transcript.model = transcript.model or text_at(around, "model")
+        transcript.title = text_at(around, "task")
+        transcript.reward = grade_in(around)
+        transcript.finished = around.get("submitted") is True
+        transcript.tools = tuple(
+            name for tool in objects_at(around, "tools") if (name := text_at(tool, "function", "name"))
+        )
+        self.runs.append(transcript)
+
+
+def _holds_messages(record: Record) -> bool:
+    return isinstance(record.get("messages"), list)
+
+
+def is_conversation(messages: Any) -> bool:
+    """Most of the first messages have a role, and one has content."""
+    head = messages[:50] if isinstance(messages, list) else []
+    known = [one for one in head if isinstance(one, dict) and text_at(one, "role") in ROLES]
+    return bool(known) and len(known) * 2 >= len(head) and any("content" in one for one in known)
 
 
 def message_time(message: Record) -> float | None:

@@ -12,18 +12,8 @@ from typing import TYPE_CHECKING
 from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.changes import changed_files
 from tui_agent.formats.importers.faults import classified
-from tui_agent.formats.importers.step_reader import StepReader
-from tui_agent.formats.importers.transcript import (
-    Call,
-    Faulted,
-    ImportReport,
-    Interrupted,
-    Remarked,
-    Result,
-    Said,
-    Transcript,
-    Turn,
-)
+from tui_agent.formats.importers.step_reader import Format
+from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Remarked, Result, Turn
 from tui_agent.formats.importers.values import (
     content_text,
     count_at,
@@ -43,8 +33,6 @@ from tui_agent.formats.importers.values import (
 if TYPE_CHECKING:
     from tui_agent.formats.importers.reading import Record, Recording
 
-NAME = "OpenHands"
-
 _KINDS = {
     "MessageEvent",
     "ActionEvent",
@@ -56,44 +44,27 @@ _KINDS = {
 }
 
 
-def matches(recording: Recording) -> bool:
-    """Records with one of OpenHands' own `kind`s."""
-    return any(text_at(record, "kind") in _KINDS for record in recording.objects[:200])
-
-
-def read(recording: Recording, report: ImportReport) -> list[Transcript]:
-    """One transcript."""
-    return [read_events(recording.objects, report)]
-
-
-def read_events(records: list[Record], report: ImportReport) -> Transcript:
-    """The transcript of one conversation's events."""
-    report.records += len(records)
-    reader = _EventReader(report)
-    reader.read(records)
-    if reader.rebuilt:
-        report.remarks.append(
-            f"Calls rebuilt from their results, the actions being absent: {reader.rebuilt}."
-        )
-    return reader.transcript
-
-
-class _EventReader(StepReader):
+class OpenHands(Format):
     """Events of one conversation."""
+
+    name = "OpenHands"
 
     def __init__(self, report: ImportReport) -> None:
         super().__init__(report)
         self.response = ""
         self.turn: Turn | None = None
-        self.rebuilt = 0
         self.sums = _Sums()
         self.pending = _Sums()
         """Usage since the last reply."""
 
+    @classmethod
+    def matches(cls, recording: Recording) -> bool:
+        """Records with one of OpenHands' own `kind`s."""
+        return any(text_at(record, "kind") in _KINDS for record in recording.objects[:200])
+
     def take(self, record: Record) -> None:
         """Read one event."""
         at = time_at(record, "timestamp")
-        self.report.understood += 1
         match record.get("kind"):
             case "SystemPromptEvent":
                 self.transcript.system_prompt = content_text(record.get("system_prompt"))
@@ -114,9 +85,9 @@ class _EventReader(StepReader):
                 reason = text_at(record, "rejection_reason") or "User rejected the action"
                 self._answer(record, Result("denied", f"Action rejected: {reason}", at, reason))
             case "PauseEvent" | "InterruptEvent":
-                self.add(Interrupted("paused by the operator", at))
+                self.interrupted(at, "paused by the operator")
             case "Condensation" | "CondensationSummaryEvent":
-                self.add(Remarked("The conversation was condensed here.", at))
+                self.compacted(at, "condensed")
             case "ConversationErrorEvent":
                 message = text_at(record, "detail") or text_at(record, "code")
                 self.add(Faulted(classified(message), at))
@@ -170,7 +141,7 @@ class _EventReader(StepReader):
             turn.reasoning = text_at(record, "llm_message", "reasoning_content")
             self.response = ""
         elif record.get("source") == "user":
-            self.add(Said(text, at))
+            self.said(text, at)
         else:
             self.add(Remarked(text, at))
 
@@ -204,7 +175,7 @@ class _EventReader(StepReader):
         if (waiting := self.waiting(key)) is None:
             return
         turn, call = waiting
-        turn.results[call.id] = result
+        self.ended(turn, call, result)
         if call.name == "finish" and result.status == "ok":
             self.transcript.finished = True
             self.transcript.answer = text_at(call.input, "message") or result.content
@@ -218,7 +189,7 @@ class _EventReader(StepReader):
         given = {"command": command} if command else {}
         self.call(self._new_turn(at), Call(key, name, json_text(given), given))
         self.response = ""
-        self.rebuilt += 1
+        self.report.rebuilt += 1
 
 
 class _Sums:

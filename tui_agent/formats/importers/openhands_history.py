@@ -10,21 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.events import FailureKind
-from tui_agent.formats.importers import openhands
 from tui_agent.formats.importers.changes import changed_files
 from tui_agent.formats.importers.faults import rejection_kind
 from tui_agent.formats.importers.labels import grade, grade_in
-from tui_agent.formats.importers.step_reader import StepReader
-from tui_agent.formats.importers.transcript import (
-    Call,
-    ImportReport,
-    Interrupted,
-    Remarked,
-    Result,
-    Said,
-    Transcript,
-    Turn,
-)
+from tui_agent.formats.importers.openhands import OpenHands
+from tui_agent.formats.importers.step_reader import Runs, StepReader
+from tui_agent.formats.importers.transcript import Call, ImportReport, Result, Said, Turn
 from tui_agent.formats.importers.values import (
     content_text,
     count_at,
@@ -46,8 +37,6 @@ from tui_agent.formats.importers.values import (
 if TYPE_CHECKING:
     from tui_agent.formats.importers.reading import Record, Recording
 
-NAME = "OpenHands results"
-
 _SILENT = {"agent_state_changed", "change_agent_state", "null", "recall", "condensation_request", "system"}
 """Events of the harness's own: neither a message nor a call."""
 _BESIDE = frozenset(
@@ -59,37 +48,38 @@ _BESIDE = frozenset(
 """Fields of an action that the model did not send."""
 
 
-def matches(recording: Recording) -> bool:
-    """Objects with a `history` and the names of an evaluation around it."""
-    return any(
-        isinstance(task.get("history"), list) and task.keys() & {"instance_id", "test_result", "instruction"}
-        for task in recording.objects[:20]
-    )
+class OpenHandsResults(Runs):
+    """Tasks with their histories."""
 
+    name = "OpenHands results"
 
-def read(recording: Recording, report: ImportReport) -> list[Transcript]:
-    """One transcript a task."""
-    return [_transcript(task, report) for task in recording.objects]
+    @classmethod
+    def matches(cls, recording: Recording) -> bool:
+        """Objects with a `history` and the names of an evaluation around it."""
+        return any(
+            isinstance(task.get("history"), list)
+            and task.keys() & {"instance_id", "test_result", "instruction"}
+            for task in recording.objects[:20]
+        )
 
-
-def _transcript(task: Record, report: ImportReport) -> Transcript:
-    history = [event for item in list_at(task, "history") for event in _flat(item)]
-    if any("kind" in event for event in history[:20]):
-        transcript = openhands.read_events(history, report)
-    else:
-        report.records += len(history)
-        transcript = _HistoryReader(report).read(history)
-    instance = task.get("instance_id")
-    transcript.id = text_at(task, "instance_id") or (str(instance) if isinstance(instance, int) else "")
-    transcript.title = transcript.id
-    transcript.model = transcript.model or text_at(task, "metadata", "llm_config", "model")
-    transcript.ending = text_at(task, "error")
-    transcript.reward = _grade(task)
-    transcript.operator_present = False
-    instruction = text_at(task, "instruction")
-    if instruction and transcript.steps and not any(isinstance(step, Said) for step in transcript.steps):
-        transcript.steps.insert(0, Said(instruction))
-    return transcript
+    def take(self, task: Record) -> None:
+        """Read one task."""
+        history = [event for item in list_at(task, "history") for event in _flat(item)]
+        of_sdk = any("kind" in event for event in history[:20])
+        reader = OpenHands(self.report) if of_sdk else _HistoryReader(self.report)
+        transcript = reader.transcript
+        reader.read(history)
+        instance = task.get("instance_id")
+        transcript.id = text_at(task, "instance_id") or (str(instance) if isinstance(instance, int) else "")
+        transcript.title = transcript.id
+        transcript.model = transcript.model or text_at(task, "metadata", "llm_config", "model")
+        transcript.ending = text_at(task, "error")
+        transcript.reward = _grade(task)
+        transcript.operator_present = False
+        instruction, steps = text_at(task, "instruction"), transcript.steps
+        if instruction and steps and not any(isinstance(step, Said) for step in steps):
+            steps.insert(0, Said(instruction))
+        self.runs.append(transcript)
 
 
 def _flat(item: Any) -> list[Record]:
@@ -110,22 +100,21 @@ class _HistoryReader(StepReader):
 
     def __init__(self, report: ImportReport) -> None:
         super().__init__(report)
-        self.last = ""
+        self.newest = ""
         self.response = ""
 
     def take(self, event: Record) -> None:
         """Read one event."""
         at = time_at(event, "timestamp")
         action, seen = text_at(event, "action"), text_at(event, "observation")
-        self.report.understood += 1
         if action == "system":
             self.transcript.system_prompt = text_at(event, "args", "content")
         elif action == "condensation" or seen == "condense":
-            self.add(Remarked("The conversation was condensed here.", at))
+            self.compacted(at, "condensed")
         elif action == "pause":
-            self.add(Interrupted("paused by the operator", at))
+            self.interrupted(at, "paused by the operator")
         elif action == "message" and event.get("source") == "user":
-            self.add(Said(text_at(event, "args", "content"), at))
+            self.said(text_at(event, "args", "content"), at)
         elif action == "message":
             self._turn(event, at).text = text_at(event, "args", "content")
         elif action and action not in _SILENT:
@@ -149,14 +138,9 @@ class _HistoryReader(StepReader):
     def _call(self, event: Record, action: str, at: float | None) -> None:
         response = object_at(event, "tool_call_metadata", "model_response")
         key = text_at(event, "tool_call_metadata", "tool_call_id") or f"action-{len(self.calls)}"
-        last = self.transcript.steps[-1] if self.transcript.steps else None
-        parallel = (
-            isinstance(last, Turn)
-            and last.calls
-            and self.response
-            and text_at(response, "id") == self.response
-        )
-        turn = last if parallel and isinstance(last, Turn) else self._turn(event, at)
+        last = self.last
+        parallel = bool(self.response) and text_at(response, "id") == self.response
+        turn = last if isinstance(last, Turn) and last.calls and parallel else self._turn(event, at)
         name = text_at(event, "tool_call_metadata", "function_name") or action
         arguments = _arguments(response, key)
         fields = {field: value for field, value in object_at(event, "args").items() if field not in _BESIDE}
@@ -164,7 +148,7 @@ class _HistoryReader(StepReader):
         call = Call(key, name, arguments or json_text(given), given)
         self.call(turn, call)
         self.calls[f"event {event.get('id')}"] = (turn, call)
-        self.last = key
+        self.newest = key
         if action == "finish":
             answer = text_at(event, "args", "final_thought") or text_at(event, "args", "outputs", "content")
             self.transcript.finished = True
@@ -172,7 +156,7 @@ class _HistoryReader(StepReader):
             turn.results[key] = Result("ok", self.transcript.answer, at)
 
     def _seen(self, event: Record, seen: str, at: float | None) -> None:
-        caused = f"event {event['cause']}" if event.get("cause") is not None else self.last
+        caused = f"event {event['cause']}" if event.get("cause") is not None else self.newest
         owner = self.calls.get(text_at(event, "tool_call_metadata", "tool_call_id") or caused)
         text = content_text(event.get("content"))
         if owner is not None and owner[1].id not in owner[0].results:

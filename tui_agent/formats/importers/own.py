@@ -12,59 +12,66 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from tui_agent.core.events import Event, SessionStarted, parse_event
+from tui_agent.formats.importers.step_reader import Format
 from tui_agent.formats.importers.transcript import ImportReport, TranscriptError
+from tui_agent.formats.importers.values import list_at
 from tui_agent.store.upgrade import UnknownVersionError, upgrade
 
 if TYPE_CHECKING:
-    from tui_agent.formats.importers.reading import Record, Recording
+    from collections.abc import Sequence
 
-NAME = "agent-tui"
+    from tui_agent.formats.importers.reading import Record, Recording
 
 EXPORT_FORMAT = "agent-tui-session"
 """The `format` of our JSON export."""
 
 
-def matches(recording: Recording) -> bool:
-    """The export's `format`, or lines that begin with `session_started`."""
-    if isinstance(recording.document, dict) and recording.document.get("format") == EXPORT_FORMAT:
-        return True
-    head = recording.records[:1]
-    return bool(head) and head[0].get("type") == "session_started" and "session_id" in head[0]
+class OwnSession(Format):
+    """Events, as they were recorded."""
 
+    name = "agent-tui"
 
-def read_events(recording: Recording, report: ImportReport) -> list[Event]:
-    """The session's events, numbered without gaps. Raises `TranscriptError` for a newer version."""
-    records, lines = _records(recording)
-    report.records += len(records)
-    events: list[Event] = []
-    for record, line in zip(records, lines, strict=True):
+    def __init__(self, report: ImportReport) -> None:
+        super().__init__(report)
+        self.events: list[Event] = []
+
+    @classmethod
+    def matches(cls, recording: Recording) -> bool:
+        """The export's `format`, or lines that begin with `session_started`."""
+        if _is_export(recording.document):
+            return True
+        head = recording.records[:1]
+        return bool(head) and head[0].get("type") == "session_started" and "session_id" in head[0]
+
+    @classmethod
+    def records(cls, recording: Recording) -> Sequence[Any]:
+        return list_at(recording.document, "events") if _is_export(recording.document) else recording.records
+
+    def take(self, record: Record) -> None:
+        """Read one event. Raises `TranscriptError` for one of a newer version."""
         if record.get("type") == "result":
-            report.skip("result of a run")
-            continue
-        event = _event(record, line, str(recording.path))
+            self.leave_out("result of a run")
+            return
+        line = self.report.line
+        event = _event(record, line, self.report.path)
         if event is None:
-            report.damaged.append(line)
-            continue
-        report.understood += 1
-        events.append(event)
-    if not events or not isinstance(events[0], SessionStarted):
-        why = "its first event is not the start of a session."
-        raise TranscriptError(
-            str(recording.path), why, "Export the session again.", lines[0] if lines else None
-        )
-    if any(event.seq != number for number, event in enumerate(events, start=1)):
-        report.remarks.append("Events were renumbered: some are missing.")
-        events = [event.stamped(number, event.at) for number, event in enumerate(events, start=1)]
-    return events
+            self.report.understood -= 1
+            self.report.damaged.append(line)
+            return
+        number = len(self.events) + 1
+        if number == 1:
+            if not isinstance(event, SessionStarted):
+                why = "its first event is not the start of a session."
+                raise TranscriptError(self.report.path, why, "Export the session again.", line)
+            self.transcript.title = event.title
+        if event.seq != number:
+            event = event.stamped(number, event.at)
+            self.report.remarks = ["Events were renumbered: some are missing."]
+        self.events.append(event)
 
 
-def _records(recording: Recording) -> tuple[list[Record], list[int]]:
-    document: Any = recording.document
-    if isinstance(document, dict) and document.get("format") == EXPORT_FORMAT:
-        listed = document.get("events")
-        records = [one if isinstance(one, dict) else {} for one in listed] if isinstance(listed, list) else []
-        return records, list(range(1, len(records) + 1))
-    return recording.records, recording.lines
+def _is_export(document: Any) -> bool:
+    return isinstance(document, dict) and document.get("format") == EXPORT_FORMAT
 
 
 def _event(record: Record, line: int, path: str) -> Event | None:

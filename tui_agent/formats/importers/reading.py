@@ -1,20 +1,24 @@
-"""Files into records: lines of JSON or one JSON document, within limits.
+"""Files into records, as they come: lines of JSON, one JSON document, or a folder with a file an event.
 
-Only this file opens transcripts, and it knows nothing of formats. A torn last line is tolerated and marked, a damaged
-line inside is counted, and what cannot be a transcript at all raises `TranscriptError`.
+Only this file and `databases` open transcripts, and they know nothing of formats. A source is asked again and again for
+what is new; a torn last line waits for its rest, and what was truncated, replaced or rewritten begins anew. What cannot
+be a transcript at all raises `TranscriptError`.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
+import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from tui_agent.formats.importers.transcript import TranscriptError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 MAX_LINE = 64 * 2**20
 """Longest line in bytes; recorded sessions with pictures reach a few megabytes."""
@@ -22,13 +26,21 @@ MAX_FILE = 1024 * 2**20
 """Largest file of lines in bytes."""
 MAX_DOCUMENT = 256 * 2**20
 """Largest JSON document in bytes: it has to be held whole, several times over."""
+_MARK = 256
+"""Bytes at the beginning, and before the place that was reached, by which a rewritten file is told."""
 
 Record = dict[str, Any]
+LINE_FILES = ("messages.jsonl", "events.jsonl")
+"""Names of the file of lines in a session's folder."""
+COMPRESSED = ".zst"
 
 
 @dataclass
 class Recording:
-    """The content of a file or a folder: `document` where it is one JSON value, `records` where it is lines."""
+    """What is new in a file or a folder since it was read last; the first time all of it.
+
+    `document` where it is one JSON value, `records` where it is lines.
+    """
 
     path: Path
     records: list[Record] = field(default_factory=list)
@@ -39,6 +51,9 @@ class Recording:
     """The `meta.json` beside the lines, for formats that keep one."""
     damaged: list[int] = field(default_factory=list)
     torn: bool = False
+    """The last line has no end yet."""
+    again: bool = False
+    """All from the beginning: what was read before holds no more."""
     modified: float = 0.0
     """When the file was last written, in seconds since the epoch."""
 
@@ -51,65 +66,47 @@ class Recording:
         return self.records or ([document] if isinstance(document, dict) else [])
 
 
+class Source(Protocol):
+    """Something that grows."""
+
+    def read(self) -> Recording | None:
+        """What is new; None where nothing is. Raises `OSError`, and `TranscriptError` for what is no transcript."""
+
+
 def read_recording(path: Path) -> Recording:
-    """The records at `path`, a file or a folder of one session. Raises `TranscriptError`."""
+    """All that there is at `path`, a file or a folder of one session. Raises `TranscriptError`."""
     try:
-        modified = max(path.stat().st_mtime, 0.0)
-        recording = _read_folder(path) if path.is_dir() else _read_file(path)
+        recording = source_of(path).read()
+        if recording is None:
+            raise TranscriptError(str(path), "the file is empty.", "Name a recorded session.")
     except OSError as error:
-        why = f"it cannot be read ({error.strerror or error})."
-        raise TranscriptError(str(path), why, "Check the name and its permissions.") from error
-    recording.modified = modified
+        raise unreadable(path, error) from error
     return recording
 
 
-def _read_folder(path: Path) -> Recording:
-    """A session kept as a folder: lines and `meta.json`, or one JSON file an event."""
-    for name in ("messages.jsonl", "events.jsonl"):
-        lines = path / name
-        if lines.is_file():
-            recording = _read_file(lines)
-            recording.path = path
-            recording.meta = _meta(path / "meta.json")
-            return recording
-    folder = path / "events" if (path / "events").is_dir() else path
-    files = sorted(file for file in folder.glob("*.json") if file.is_file())
-    if not files:
-        why = "the folder holds no session: no events.jsonl, no messages.jsonl, no event files."
-        raise TranscriptError(str(path), why, "Name the session's own folder or file.")
-    recording = Recording(path)
-    for position, file in enumerate(files, start=1):
-        value = _loads(_bytes(file, MAX_LINE))
-        if isinstance(value, dict):
-            recording.records.append(value)
-            recording.lines.append(position)
-        else:
-            recording.damaged.append(position)
-    return recording
+def unreadable(path: Path, error: OSError) -> TranscriptError:
+    """Why nothing is known of `path`."""
+    why = f"it cannot be read ({error.strerror or error})."
+    return TranscriptError(str(path), why, "Check the name and its permissions.")
 
 
-def _meta(path: Path) -> Record:
-    if not path.is_file():
-        return {}
-    value = _loads(_bytes(path, MAX_DOCUMENT))
-    return value if isinstance(value, dict) else {}
-
-
-def _read_file(path: Path) -> Recording:
-    size = path.stat().st_size
-    if size == 0:
-        raise TranscriptError(str(path), "the file is empty.", "Name a recorded session.")
-    if size > MAX_FILE:
-        why = f"it has {size:,} bytes, more than the {MAX_FILE:,} that are read."
-        raise TranscriptError(str(path), why, "Split it, or name a smaller part.")
+def source_of(path: Path) -> Source:
+    """The source at `path`, by what is there now. Raises `OSError`, `TranscriptError`."""
+    if path.is_dir():
+        for name in LINE_FILES:
+            if (path / name).is_file():
+                return LineFile(path / name, path)
+        return EventFiles(path)
+    if path.name.endswith(COMPRESSED):
+        return CompressedFile(path)
     head = _head(path)
     if head[:1] == b"[" or (head[:1] == b"{" and not _first_line_is_object(path)):
-        return _read_document(path, size)
-    if head[:1] != b"{":
+        return Document(path)
+    if head and head[:1] != b"{":
         kind = "binary data" if b"\0" in head or not _is_text(head) else "text"
         why = f"it begins with {kind}, not with JSON."
         raise TranscriptError(str(path), why, "Name a .json, .jsonl or .traj file of a recorded session.", 1)
-    return _read_lines(path)
+    return LineFile(path)
 
 
 def _head(path: Path) -> bytes:
@@ -127,67 +124,257 @@ def _is_text(head: bytes) -> bool:
 
 
 def _first_line_is_object(path: Path) -> bool:
-    for number, line in _raw_lines(path):
-        if line.strip():
-            return isinstance(_loads(line), dict)
-        if number > 1_000:
-            break
+    """Also where its end is not there yet, and nothing says that it is a document."""
+    with path.open("rb") as file:
+        for _ in range(1_000):
+            line = file.readline(MAX_LINE + 1)
+            if line.strip():
+                return isinstance(_loads(line), dict)
     return False
 
 
-def _raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    with path.open("rb") as file:
-        number = 0
-        while line := file.readline(MAX_LINE + 1):
-            number += 1
-            if len(line) > MAX_LINE:
-                why = f"the line is longer than {MAX_LINE:,} bytes."
-                raise TranscriptError(str(path), why, "No known recorder writes such lines.", number)
-            yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+# --- lines ------------------------------------------------------------------------------------------------
 
 
-def _read_lines(path: Path) -> Recording:
-    recording = Recording(path)
-    last_number, last_damaged = 0, False
-    for number, line in _raw_lines(path):
-        if not line.strip():
+class LineFile:
+    """A file of JSON lines that somebody appends to."""
+
+    def __init__(self, path: Path, folder: Path | None = None) -> None:
+        """`folder`: the session's, where the file is one in it; a `meta.json` beside the lines is read too."""
+        self.path = path
+        self.folder = folder
+        self._seen = _NOTHING
+        self._begin()
+
+    def _begin(self) -> None:
+        self._offset = 0
+        """Up to here the lines were read."""
+        self._number = 0
+        self._good = 0
+        self._bad = 0
+        self._first = b""
+        self._last = b""
+
+    def read(self) -> Recording | None:
+        """See `Source`."""
+        state = self.path.stat()
+        seen = _stamp(state)
+        if seen == self._seen:
+            return None
+        if state.st_size > MAX_FILE:
+            why = f"it has {state.st_size:,} bytes, more than the {MAX_FILE:,} that are read."
+            raise TranscriptError(str(self.path), why, "Split it, or name a smaller part.")
+        with self.path.open("rb") as file:
+            again = bool(self._offset) and (seen[:2] != self._seen[:2] or not self._goes_on(file))
+            if again:
+                self._begin()
+            recording = self._read_on(file)
+        self._seen = seen
+        if not (recording.records or recording.damaged or recording.torn or again):
+            return None
+        recording.again = again
+        recording.modified = max(state.st_mtime, 0.0)
+        return recording
+
+    def _goes_on(self, file: IO[bytes]) -> bool:
+        """Whether what was read is still there."""
+        if file.read(len(self._first)) != self._first:
+            return False
+        file.seek(self._offset - len(self._last))
+        return file.read(len(self._last)) == self._last
+
+    def _read_on(self, file: IO[bytes]) -> Recording:
+        recording = Recording(self.folder or self.path)
+        if self.folder is not None:
+            recording.meta = _meta(self.folder / "meta.json")
+        file.seek(self._offset)
+        for line in _lines(file, self.path, self._number):
+            whole = line.endswith(b"\n")
+            value = _loads(line.removeprefix(b"\xef\xbb\xbf") if not self._offset else line)
+            if not whole and not isinstance(value, dict):
+                recording.torn = bool(line.strip())
+                break
+            self._number += 1
+            if not self._offset:
+                self._first = line[:_MARK]
+            self._offset += len(line)
+            self._last = line[-_MARK:]
+            if isinstance(value, dict):
+                recording.records.append(value)
+                recording.lines.append(self._number)
+            elif line.strip():
+                recording.damaged.append(self._number)
+        self._count(recording)
+        return recording
+
+    def _count(self, recording: Recording) -> None:
+        self._good += len(recording.records)
+        self._bad += len(recording.damaged)
+        if self._bad > self._good:
+            first = recording.damaged[0] if recording.damaged else self._number
+            why = f"{self._bad} of its lines are not JSON objects; this is the first."
+            raise TranscriptError(str(self.path), why, "It is damaged, or not a recorded session.", first)
+        if self._good == self._number == 1 and recording.records:
+            recording.document = recording.records[0]
+
+
+def _lines(file: IO[bytes], path: Path, number: int) -> Iterator[bytes]:
+    while line := file.readline(MAX_LINE + 1):
+        number += 1
+        if len(line) > MAX_LINE:
+            why = f"the line is longer than {MAX_LINE:,} bytes."
+            raise TranscriptError(str(path), why, "No known recorder writes such lines.", number)
+        yield line
+
+
+# --- what is written whole ----------------------------------------------------------------------------------
+
+_NOTHING = (0, 0, 0, 0)
+_SAME_TICK = 0.1
+"""Seconds within which a folder's time may stay the same although a file was added."""
+
+
+def _stamp(state: os.stat_result) -> tuple[int, int, int, int]:
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
+
+
+class Document:
+    """One JSON value, written anew with each step of the agent."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._seen = _NOTHING
+
+    def read(self) -> Recording | None:
+        """See `Source`. A document that is half written is waited for."""
+        state = self.path.stat()
+        if (seen := _stamp(state)) == self._seen:
+            return None
+        first, self._seen = self._seen == _NOTHING, seen
+        if state.st_size > MAX_DOCUMENT:
+            why = f"it is one JSON document of {state.st_size:,} bytes, more than the {MAX_DOCUMENT:,} that are read."
+            raise TranscriptError(str(self.path), why, "Split it into smaller files.")
+        try:
+            document = self._parsed()
+        except TranscriptError:
+            if first:
+                raise
+            return None
+        return Recording(self.path, document=document, modified=max(state.st_mtime, 0.0))
+
+    def _parsed(self) -> Any:
+        raw = _bytes(self.path, MAX_DOCUMENT)
+        path = str(self.path)
+        try:
+            return json.loads(raw.removeprefix(b"\xef\xbb\xbf"))
+        except RecursionError as error:
+            why = "its JSON is nested too deeply."
+            raise TranscriptError(path, why, "No known recorder writes such files.") from error
+        except json.JSONDecodeError as error:
+            why = f"it is not valid JSON ({error.msg}, column {error.colno})."
+            raise TranscriptError(path, why, "It may be cut off: record it again.", error.lineno) from error
+        except ValueError as error:
+            why = f"it is not valid JSON ({error})."
+            raise TranscriptError(path, why, "It is damaged, or not a recorded session.") from error
+
+
+class EventFiles:
+    """A session's folder with one JSON file an event."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._folder = path / "events" if (path / "events").is_dir() else path
+        self._known: dict[str, None] = {}
+        self._modified = 0
+
+    def read(self) -> Recording | None:
+        """See `Source`. A newest file that is half written is waited for."""
+        modified = self._folder.stat().st_mtime_ns
+        if modified == self._modified:
+            return None
+        names = sorted(entry.name for entry in os.scandir(self._folder) if _is_event(entry))
+        if not names:
+            why = "the folder holds no session: no events.jsonl, no messages.jsonl, no event files."
+            raise TranscriptError(str(self.path), why, "Name the session's own folder or file.")
+        again = not self._known.keys() <= set(names)
+        if again:
+            self._known.clear()
+        recording = Recording(self.path, again=again, modified=modified / 1e9)
+        for position, name in enumerate(names, start=1):
+            if name in self._known:
+                continue
+            value = _loads(_bytes(self._folder / name, MAX_LINE))
+            if isinstance(value, dict):
+                recording.records.append(value)
+                recording.lines.append(position)
+            elif name == names[-1] and recording.records:
+                recording.torn = True
+                break
+            else:
+                recording.damaged.append(position)
+            self._known[name] = None
+        if not recording.torn and time.time() - modified / 1e9 > _SAME_TICK:
+            self._modified = modified
+        return recording if recording.records or recording.damaged or again else None
+
+
+def _is_event(entry: os.DirEntry[str]) -> bool:
+    return entry.name.endswith(".json") and entry.is_file()
+
+
+class CompressedFile:
+    """Lines of JSON that were compressed when the session was put away."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._seen = _NOTHING
+
+    def read(self) -> Recording | None:
+        """See `Source`."""
+        state = self.path.stat()
+        if (seen := _stamp(state)) == self._seen:
+            return None
+        again, self._seen = self._seen != _NOTHING, seen
+        recording = Recording(self.path, again=again, modified=max(state.st_mtime, 0.0))
+        zstd = _zstd(self.path)
+        size = 0
+        try:
+            with zstd.open(self.path, "rb") as file:
+                for number, line in enumerate(_lines(file, self.path, 0), start=1):
+                    size += len(line)
+                    if size > MAX_FILE:
+                        why = f"it unpacks to more than the {MAX_FILE:,} bytes that are read."
+                        raise TranscriptError(str(self.path), why, "Split it, or name a smaller part.")
+                    value = _loads(line)
+                    if isinstance(value, dict):
+                        recording.records.append(value)
+                        recording.lines.append(number)
+                    elif line.strip():
+                        recording.damaged.append(number)
+        except (zstd.ZstdError, EOFError) as error:
+            why = f"it cannot be unpacked ({error})."
+            raise TranscriptError(str(self.path), why, "It is damaged, or no zstd file.") from error
+        return recording
+
+
+def _zstd(path: Path) -> Any:
+    """Python's own reader of zstd, or its backport for Python before 3.14."""
+    for name in ("compression.zstd", "backports.zstd"):
+        try:
+            return importlib.import_module(name)
+        except ImportError:
             continue
-        value = _loads(line)
-        last_number, last_damaged = number, not isinstance(value, dict)
-        if isinstance(value, dict):
-            recording.records.append(value)
-            recording.lines.append(number)
-        else:
-            recording.damaged.append(number)
-    if last_damaged and recording.records:
-        recording.damaged.pop()
-        recording.torn = True
-    if len(recording.damaged) > len(recording.records):
-        first = recording.damaged[0] if recording.damaged else last_number
-        why = f"{len(recording.damaged)} of its lines are not JSON objects; this is the first."
-        raise TranscriptError(str(path), why, "It is damaged, or not a recorded session.", first)
-    if len(recording.records) == 1 and not recording.damaged:
-        recording.document = recording.records[0]
-    return recording
+    why = "it is compressed (zstd), and nothing is installed that reads it."
+    raise TranscriptError(
+        str(path), why, "Install it: pip install 'agent-tui[zstd]', or unpack it with `unzstd`."
+    )
 
 
-def _read_document(path: Path, size: int) -> Recording:
-    if size > MAX_DOCUMENT:
-        why = f"it is one JSON document of {size:,} bytes, more than the {MAX_DOCUMENT:,} that are read."
-        raise TranscriptError(str(path), why, "Split it into smaller files.")
-    raw = _bytes(path, MAX_DOCUMENT)
-    try:
-        document = json.loads(raw.removeprefix(b"\xef\xbb\xbf"))
-    except RecursionError as error:
-        why = "its JSON is nested too deeply."
-        raise TranscriptError(str(path), why, "No known recorder writes such files.") from error
-    except json.JSONDecodeError as error:
-        why = f"it is not valid JSON ({error.msg}, column {error.colno})."
-        raise TranscriptError(str(path), why, "It may be cut off: record it again.", error.lineno) from error
-    except ValueError as error:
-        why = f"it is not valid JSON ({error})."
-        raise TranscriptError(str(path), why, "It is damaged, or not a recorded session.") from error
-    return Recording(path, document=document)
+def _meta(path: Path) -> Record:
+    if not path.is_file():
+        return {}
+    value = _loads(_bytes(path, MAX_DOCUMENT))
+    return value if isinstance(value, dict) else {}
 
 
 def _bytes(path: Path, limit: int) -> bytes:

@@ -9,21 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.changes import changed_files
 from tui_agent.formats.importers.faults import rejection_kind
 from tui_agent.formats.importers.labels import grade_in
-from tui_agent.formats.importers.transcript import (
-    Call,
-    ImportReport,
-    Result,
-    Said,
-    Transcript,
-    Turn,
-    shell_call,
-)
+from tui_agent.formats.importers.step_reader import Format
+from tui_agent.formats.importers.transcript import Call, ImportReport, Result, Transcript, Turn, shell_call
 from tui_agent.formats.importers.values import (
     content_text,
     count_at,
@@ -37,9 +30,9 @@ from tui_agent.formats.importers.values import (
 )
 
 if TYPE_CHECKING:
-    from tui_agent.formats.importers.reading import Record, Recording
+    from collections.abc import Iterator, Sequence
 
-NAME = "SWE-agent"
+    from tui_agent.formats.importers.reading import Record, Recording
 
 _ACI = frozenset(
     {
@@ -96,47 +89,58 @@ _SHELL = re.compile(
 _PYTEST = re.compile(r"^=+ .*\b[1-9]\d* (?:failed|error)", re.MULTILINE)
 
 
-def matches(recording: Recording) -> bool:
-    """A document with `trajectory`, whose steps have `action` and `observation`."""
-    document = recording.document
-    steps = objects_at(document, "trajectory")
-    return bool(steps) and any("action" in step and "observation" in step for step in steps[:20])
+class SWEAgent(Format):
+    """Prompts of the history, then the steps."""
 
+    name = "SWE-agent"
 
-def read(recording: Recording, report: ImportReport) -> list[Transcript]:
-    """One transcript."""
-    document = recording.document if isinstance(recording.document, dict) else {}
-    steps = list_at(document, "trajectory")
-    report.records += len(steps)
-    transcript = Transcript(operator_present=False)
-    _head(document, transcript)
-    for step in steps:
-        if isinstance(step, dict):
-            report.understood += 1
-            transcript.steps.append(_turn(step, len(transcript.steps)))
+    def __init__(self, report: ImportReport) -> None:
+        super().__init__(report, Transcript(operator_present=False))
+
+    @classmethod
+    def matches(cls, recording: Recording) -> bool:
+        """A document with `trajectory`, whose steps have `action` and `observation`."""
+        steps = objects_at(recording.document, "trajectory")
+        return any("action" in step and "observation" in step for step in steps[:20])
+
+    @classmethod
+    def records(cls, recording: Recording) -> Sequence[Any]:
+        return [*_prompts(recording.document), *list_at(recording.document, "trajectory")]
+
+    def take(self, step: Record) -> None:
+        """Read one step, or a prompt."""
+        if "role" not in step:
+            self.add(_turn(step, len(self.transcript.steps)))
+        elif step["role"] == "user":
+            self.said(content_text(step.get("content")), None)
         else:
-            report.skip("step that is not an object")
-    transcript.id = text_at(document, "instance_id") or text_at(document, "info", "instance_id")
-    transcript.reward = grade_in(document, "info")
-    transcript.ending = text_at(document, "info", "exit_status")
-    transcript.finished = transcript.ending.startswith("submitted")
-    transcript.answer = content_text(text_at(document, "info", "submission"))
-    return [transcript]
+            self.transcript.system_prompt = content_text(step.get("content"))
+
+    def around(self, recording: Recording) -> None:
+        """The run's name, grade and end."""
+        document, transcript = recording.document, self.transcript
+        transcript.id = text_at(document, "instance_id") or text_at(document, "info", "instance_id")
+        transcript.reward = grade_in(document, "info")
+        transcript.ending = text_at(document, "info", "exit_status")
+        transcript.finished = transcript.ending.startswith("submitted")
+        transcript.answer = content_text(text_at(document, "info", "submission"))
 
 
-def _head(document: Record, transcript: Transcript) -> None:
+def _prompts(document: Any) -> Iterator[Record]:
     """System prompt and task from the history; demonstrations are no part of the run."""
+    system = False
     for message in objects_at(document, "history"):
-        text = content_text(message.get("content"))
-        if message.get("is_demo") is True:
-            continue
-        if message.get("role") == "system" and not transcript.system_prompt:
-            transcript.system_prompt = text
-        elif message.get("role") == "user" and text:
-            transcript.steps.append(Said(text))
-            return
-        elif message.get("role") == "assistant":
-            return
+        match message.get("role"):
+            case _ if message.get("is_demo") is True:
+                pass
+            case "system" if not system:
+                system = True
+                yield message
+            case "user" if content_text(message.get("content")):
+                yield message
+                return
+            case "assistant":
+                return
 
 
 def _turn(step: Record, position: int) -> Turn:

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.labels import grade_in
-from tui_agent.formats.importers.openai_messages import judged, message_time, read_messages
+from tui_agent.formats.importers.openai_messages import MessageReader, judged, message_time
+from tui_agent.formats.importers.step_reader import Runs
 from tui_agent.formats.importers.transcript import Remarked, Result, Said
-from tui_agent.formats.importers.values import clean, list_at, text_at
+from tui_agent.formats.importers.values import clean, text_at
 
 if TYPE_CHECKING:
     from tui_agent.formats.importers.reading import Record, Recording
-    from tui_agent.formats.importers.transcript import Call, ImportReport, Transcript
-
-NAME = "tau-bench"
+    from tui_agent.formats.importers.transcript import Call, Transcript
 
 _WRONG_ARGUMENTS = re.compile(
     r"Error: \S*\(\) (?:got an unexpected keyword argument|missing \d+ required|takes \d+ positional)"
@@ -28,31 +27,35 @@ _WRONG_ARGUMENTS = re.compile(
 _ENDS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
 
 
-def matches(recording: Recording) -> bool:
-    """Objects with `traj` and `task_id` or `reward`."""
-    return any(
-        isinstance(run.get("traj"), list) and ("reward" in run or "task_id" in run)
-        for run in recording.objects[:20]
-    )
+class TauBench(Runs):
+    """Graded runs."""
 
+    name = "tau-bench"
 
-def read(recording: Recording, report: ImportReport) -> list[Transcript]:
-    """One transcript a run."""
-    transcripts = []
-    for run in recording.objects:
+    @classmethod
+    def matches(cls, recording: Recording) -> bool:
+        """Objects with `traj` and `task_id` or `reward`."""
+        return any(
+            isinstance(run.get("traj"), list) and ("reward" in run or "task_id" in run)
+            for run in recording.objects[:20]
+        )
+
+    def take(self, run: Record) -> None:
+        """Read one run."""
         if not isinstance(run.get("traj"), list):
-            report.records += 1
-            report.skip("run without traj")
-            continue
-        transcript = read_messages(list_at(run, "traj"), report, _verdict)
+            self.report.records += 1
+            self.report.skip("run without traj")
+            return
+        reader = MessageReader(self.report, _verdict)
+        reader.read(run["traj"])
+        transcript = reader.transcript
         task, trial = _label(run.get("task_id")), _label(run.get("trial"))
         transcript.id = f"task-{task}-trial-{trial}"
         transcript.title = f"task {task}, trial {trial}"
         transcript.reward = grade_in(run)
-        _mark_the_end(transcript)
         transcript.model = text_at(run, "info", "model") or text_at(run, "model")
-        transcripts.append(transcript)
-    return transcripts
+        _mark_the_end(transcript)
+        self.runs.append(transcript)
 
 
 def _mark_the_end(transcript: Transcript) -> None:

@@ -157,6 +157,10 @@ class Transcript:
     reward: float | None = None
     operator_present: bool = True
     subagent: bool = False
+    lane: str = ""
+    """Of a sub-agent: the call that started it, or an id of its own."""
+    touched: int = 0
+    """The first step that was changed since events were made of the steps last."""
 
     def empty(self) -> bool:
         """Nothing was said or done in it."""
@@ -170,6 +174,8 @@ class ImportReport:
     format: str
     path: str
     records: int = 0
+    line: int = 0
+    """Where the newest record is in its file."""
     understood: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     """Records that were left out, by their type."""
@@ -177,6 +183,8 @@ class ImportReport:
     """Lines (from 1) that are not JSON or not an object."""
     torn: bool = False
     """The last line was cut off."""
+    rebuilt: int = 0
+    """Calls that were made up of their results."""
     remarks: list[str] = field(default_factory=list)
     runs: int = 0
     """Runs of the file, the empty ones too."""
@@ -185,7 +193,10 @@ class ImportReport:
 
     def skip(self, kind: str, count: int = 1) -> None:
         """Count records that are left out."""
-        self.skipped[clean(kind[:80])] += count
+        kind = clean(kind[:80])
+        self.skipped[kind] += count
+        if not self.skipped[kind]:
+            del self.skipped[kind]
 
     def summary(self) -> str:
         """One sentence a fact, for the notice at the head of the session and for the command line."""
@@ -201,6 +212,8 @@ class ImportReport:
             parts.append("The last line was cut off and is left out.")
         if self.empty:
             parts.append(f"Empty runs: {self.empty} of {self.runs}.")
+        if self.rebuilt:
+            parts.append(f"Calls rebuilt from their results, the actions being absent: {self.rebuilt}.")
         parts.extend(self.remarks)
         return visible(" ".join(parts))
 

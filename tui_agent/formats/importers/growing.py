@@ -1,0 +1,118 @@
+"""A session's file or folder, read as it grows: what is new goes to the reader of its format.
+
+Import, analysis and replay read it once; `watch` reads on. The format is told from the first records; where the file
+begins anew, so does the reader.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_agent.formats.importers.detect import detect
+from tui_agent.formats.importers.reading import LineFile, read_recording, source_of, unreadable
+from tui_agent.formats.importers.transcript import ImportReport, TranscriptError
+
+if TYPE_CHECKING:
+    from tui_agent.formats.importers.reading import Recording, Source
+    from tui_agent.formats.importers.step_reader import Format
+
+
+def read_whole(path: Path) -> Format:
+    """The reader of a session, which has read it as it is now. Raises `TranscriptError`."""
+    growing = Growing(path)
+    reader = growing.take(read_recording(path))
+    growing.read_beside(reader)
+    return reader
+
+
+class Growing:
+    """A session that is read on: after `read` came back true, `reader` knows more."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.reader: Format | None = None
+        """None while nothing is there of which the format could be told."""
+        self.fault: TranscriptError | None = None
+        """Why there is no reader yet."""
+        self.modified = 0.0
+        """When it was written last, in seconds since the epoch."""
+        self._source: Source | None = None
+        self._beside: dict[Path, LineFile] = {}
+        self._marks: list[int] = []
+        """Of a document's records: where it is written anew, they tell what has changed."""
+
+    def read(self) -> bool:
+        """Read what is new; whether there was anything. What is not there, or not yet a session, is waited for.
+
+        Raises `TranscriptError` where a session turns out to be none, or cannot be read any more.
+        """
+        try:
+            if self._source is None:
+                self._source = source_of(self.path)
+            recording = self._source.read()
+            if recording is not None:
+                self.take(recording)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise unreadable(self.path, error) from error
+        except TranscriptError as fault:
+            if self.reader is not None:
+                raise
+            self._source, self.fault = None, fault
+            return False
+        news = self.reader is not None and self.read_beside(self.reader)
+        return news or recording is not None
+
+    def take(self, recording: Recording) -> Format:
+        """Have the reader take what is new. Raises `TranscriptError`."""
+        self.modified = recording.modified
+        reader = self.reader
+        if reader is None or (recording.again and recording.document is None):
+            reader = self._begin(recording)
+        records, lines = reader.records(recording), recording.lines
+        if recording.document is not None:
+            known, self._marks = self._marks, [hash(json.dumps(record)) for record in records]
+            stand = _equal(known, self._marks)
+            if stand < len(known) and not reader.revises:
+                reader, stand = self._begin(recording), 0
+            records, lines = records[stand:], []
+        reader.report.damaged += recording.damaged
+        reader.report.torn = recording.torn
+        reader.read(records, lines)
+        reader.around(recording)
+        return reader
+
+    def _begin(self, recording: Recording) -> Format:
+        found = detect(recording)
+        self.reader = found(ImportReport(found.name, str(self.path)))
+        self.fault = None
+        self._beside.clear()
+        return self.reader
+
+    def read_beside(self, reader: Format) -> bool:
+        """Read on in the other files of the session; whether there was anything new."""
+        news = False
+        for path in reader.beside(self.path):
+            file = self._beside.setdefault(path, LineFile(path))
+            with suppress(OSError, TranscriptError):
+                recording = file.read()
+                if recording is not None and recording.again:
+                    self._source = self.reader = None
+                    return self.read()
+                if recording is not None:
+                    reader.read(recording.records, recording.lines)
+                    reader.around(recording)
+                    news = True
+        return news
+
+
+def _equal(known: list[int], marks: list[int]) -> int:
+    """How many of the first are the same."""
+    return next(
+        (place for place, pair in enumerate(zip(known, marks, strict=False)) if pair[0] != pair[1]),
+        len(known),
+    )
