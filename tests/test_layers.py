@@ -26,6 +26,7 @@ FLOORS = (
     {"store"},
     {"formats"},
     {"session"},
+    {"watch"},
     {"agents", "analysis", "library"},
     {"event_lines"},
     {"headless_output"},

@@ -93,8 +93,8 @@ def _judged_anew(recording: Recording, settings: Settings) -> Recording:
 
 def _imported(path: Path, settings: Settings, fault: JournalError) -> Recording:
     """A recording of another program, or our own in another form. `fault`: why it is no journal."""
-    from tui_agent.formats.importers.own import OwnSession
     from tui_agent.formats.importers.load import choose_run, judge, load_transcripts
+    from tui_agent.formats.importers.own import OwnSession
     from tui_agent.formats.importers.transcript import TranscriptError
 
     try:

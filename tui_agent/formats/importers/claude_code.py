@@ -151,8 +151,10 @@ class ClaudeCode(Format):
     @property
     def lanes(self) -> list[Transcript]:
         agents = [agent.transcript for agent in self._agents.values()]
-        if agents and not self._tree.messages:
-            agents[0].subagent = False
+        alone = not self._tree.messages
+        for agent in agents[:1]:
+            agent.subagent = not alone
+        if agents and alone:
             return agents
         calls = {text_at(call.input, "prompt"): call.id for _, call in self._main.calls.values()}
         for agent in agents:

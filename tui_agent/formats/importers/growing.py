@@ -87,6 +87,7 @@ class Growing:
         return reader
 
     def _begin(self, recording: Recording) -> Format:
+        self.reader = None
         found = detect(recording)
         self.reader = found(ImportReport(found.name, str(self.path)))
         self.fault = None

@@ -53,7 +53,6 @@ def facts(
     """The events of a whole transcript. `base_at` dates a recording without times (seconds since the epoch)."""
     growing = GrowingFacts(transcript, session_id=session_id, source=source, base_at=base_at, summary=summary)
     growing.update(settled=True)
-    growing.builder.end()
     return growing.events
 
 
@@ -101,6 +100,8 @@ class GrowingFacts:
         del self.events[place.events :]
         builder = self._begun() if not place.events else copy(place.builder)
         self._go_on(builder, place.step, settled=settled)
+        if self.summary is not None or transcript.finished or transcript.ending:
+            builder.end()
         return place.events + equal_ones(before, itertools.islice(self.events, place.events, None))
 
     def _back_to(self, touched: int) -> _Place:
@@ -133,7 +134,6 @@ class GrowingFacts:
                 step, end = Said(f"{step.text}\n\n{said.text}", step.at), end + 1
             builder.take(step, self._following(step, end, settled=settled))
             place = end
-        self.builder = builder
 
     def _following(self, step: Step, place: int, *, settled: bool) -> Step | None:
         for later in itertools.islice(self.transcript.steps, place, place + _FAR):
