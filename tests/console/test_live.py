@@ -661,6 +661,7 @@ async def test_a_text_is_found_in_the_conversation_and_gone_to() -> None:
         await console.until(lambda: "needle 3" in console.shown() and "Reply" not in console.shown())
         await console.press("enter")
         await console.until(lambda: "Find in this" not in console.shown() and "needle 3" in console.shown())
+        await leave_matches(console)
         calls = [ToolCall(id=f"p{number}", name="read_file", arguments="") for number in range(9)]
         read = [
             ToolSucceeded(
@@ -677,13 +678,21 @@ async def test_a_text_is_found_in_the_conversation_and_gone_to() -> None:
         await console.until(lambda: "thread 4" in console.shown() and "All." not in console.shown())
         await console.press("enter")
         await console.until(lambda: "│ thread 4" in console.shown() and "Find in this" not in console.shown())
+        await leave_matches(console)
         await console.say("/find KETTLE")
         await console.until(
             lambda: "make the kettle whistle" in console.shown() and " you " in console.shown()
         )
         await console.press("enter")
         await console.until(lambda: "» make the kettle whistle" in console.shown())
-        assert console.screen.focused is console.screen.prompt
+        await leave_matches(console)
+
+
+async def leave_matches(console: LiveSession) -> None:
+    """Esc goes from the matches back to the prompt."""
+    await console.until(lambda: isinstance(console.screen.focused, ConversationPane))
+    await console.press("escape")
+    await console.until(lambda: console.screen.focused is console.screen.prompt)
 
 
 async def test_a_text_is_found_in_the_step_that_still_runs() -> None:
@@ -705,6 +714,7 @@ async def test_a_text_is_found_in_the_step_that_still_runs() -> None:
         await console.press("enter")
         await console.until(lambda: "Find in this" not in console.shown())
         await console.until(lambda: "│ zebra in c0" in console.shown())
+        await leave_matches(console)
         console.session.record(
             *(ToolSucceeded(call_id=call.id, tool="bash", input={}, content="seen") for call in calls),
             IterationFinished(iteration=1),

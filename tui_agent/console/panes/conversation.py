@@ -19,6 +19,7 @@ from textual.strip import Strip
 
 from tui_agent.console.panes.call_block import BEYOND, FOLD, IN_FILE
 from tui_agent.console.panes.density import Density
+from tui_agent.console.panes.found import Match, best, matches, pattern_of
 from tui_agent.console.panes.pane import Asked, LinePane, highlighted
 from tui_agent.console.panes.strips import Palette, to_strip
 from tui_agent.console.panes.transcript import Transcript
@@ -75,6 +76,9 @@ class ConversationPane(LinePane):
         Binding("backspace", "back", "Back to the timeline", show=False),
         Binding("pageup", "page(-1)", "Page up", show=False),
         Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("n", "next_match(1)", "Next match", show=False),
+        Binding("N", "next_match(-1)", "Previous match", show=False),
+        Binding("escape", "unmark", "Mark no match", show=False),
         Binding("home,g", "top", "Beginning", show=False),
         Binding("end,G", "follow", "End, and follow", show=False),
     ]
@@ -84,6 +88,9 @@ class ConversationPane(LinePane):
         """The wait before the model's next try is to end: by trying now (`skip`), or by pausing the run."""
 
         skip: bool
+
+    class Unmarked(Message):
+        """The operator has gone through the matches."""
 
     class Back(Message):
         """The operator goes back to where a jump came from."""
@@ -112,6 +119,14 @@ class ConversationPane(LinePane):
         """The one that was chosen; a look at all of it is not."""
         self._wanted: tuple[int, Sequence[str]] | None = None
         """Where to go once there is a layout."""
+        self._sought: re.Pattern[str] | None = None
+        """What is marked wherever it stands."""
+        self._match = 0
+        """The match in the cursor's block that was gone to."""
+        self._no_more = False
+        """There is no match beyond that one."""
+        self._matches: dict[int, tuple[object, list[Match]]] = {}
+        """By block, as it was drawn."""
         self._frame = 0
         self._timer: Timer | None = None
         self._width = self._height = 0
@@ -228,7 +243,9 @@ class ConversationPane(LinePane):
             self._settling = False
 
     def _hint(self) -> str:
-        """Text of the last row while the end is out of view."""
+        """Text of the last row while matches are marked, or the end is out of view."""
+        if self._sought is not None:
+            return f" {'no further match · ' if self._no_more else ''}n next · N previous · Esc "
         if self._following:
             return ""
         return f" ↓ {self._unseen} new · End " if self._unseen else " ↓ End "
@@ -311,12 +328,39 @@ class ConversationPane(LinePane):
         index, number = place
         selection = self.text_selection
         strip = self._strip_of(index, number, row)
+        if self._sought is not None:
+            strip = self._marked(strip, index, number)
         if selection is not None and (span := selection.get_span(row)) is not None:
             text = text_of(self._with_margin(index, number))
             start, end = span
-            style = self.screen.get_component_rich_style("screen--selection")
-            strip = highlighted(strip, text, start, len(text) if end == -1 else end, style)
+            strip = highlighted(strip, text, start, len(text) if end == -1 else end, self.selection_style)
         return strip.apply_offsets(0, row)
+
+    def _marked(self, strip: Strip, index: int, number: int) -> Strip:
+        """The strip with what is sought in another style, the match that was gone to in a third."""
+        palette = Palette.of(self.app)
+        text = text_of(self._with_margin(index, number))
+        for place, match in enumerate(self._matches_in(index)):
+            here = index == self._cursor and place == self._match
+            style = palette.style("accent reverse bold" if here else "warn reverse")
+            for part in match.parts:
+                if part.line == number:
+                    strip = highlighted(strip, text, part.start, part.end, style)
+        return strip
+
+    def _matches_in(self, index: int) -> list[Match]:
+        """Where what is sought stands in a block, as it is drawn."""
+        if self._sought is None:
+            return []
+        drawn = self._transcript.drawn(index) if index < self._transcript.closed else None
+        known = self._matches.get(index)
+        if known is not None and known[0] is drawn is not None:
+            return known[1]
+        lines = (self._with_margin(index, number) for number in range(self._transcript.measure(index)))
+        sources = ((0, "") if is_decoration(line) else (margin_of(line), text_of(line)) for line in lines)
+        found = matches(sources, self._sought)
+        self._matches[index] = drawn, found
+        return found
 
     def _strip_of(self, index: int, number: int, row: int) -> Strip:
         """The strip of a line: kept with its block, or for an open block for as long as the line stays the same."""
@@ -369,8 +413,8 @@ class ConversationPane(LinePane):
     def go_to(self, seq: int, words: Sequence[str] = ()) -> None:
         """Bring the block of the event `seq` into view and put the cursor on it.
 
-        With `words` (in small letters): open it, and bring the line into view that has the most of them. Before the
-        first layout this waits for it.
+        With `words`: open it, mark them wherever they stand, and bring the line into view that has the most of them.
+        Before the first layout this waits for it.
         """
         if self._transcript.width <= 0:
             self._wanted = (seq, words)
@@ -378,18 +422,53 @@ class ConversationPane(LinePane):
         index = self._transcript.find(seq)
         if index is None:
             return
-        line = 0
         self._transcript.unfold(index)
-        if words:
-            index = self._transcript.with_words(index, words)
+        self._mark(pattern_of(words))
+        if self._sought is None:
+            self._put_cursor(index, self._height // 3)
+        else:
+            index = self._transcript.with_words(index, self._sought)
             self._transcript.open(index)
-            texts = [
-                text_of(self._transcript.line(index, number)).lower()
-                for number in range(self._transcript.measure(index))
-            ]
-            counts = [sum(word in text for word in words) for text in texts]
-            line = counts.index(max(counts, default=0)) if counts else 0
+            self._show_match(index, best(self._matches_in(index)))
+
+    def _mark(self, sought: re.Pattern[str] | None) -> None:
+        """Mark what is found by this, or nothing."""
+        self._sought, self._no_more = sought, False
+        self._matches.clear()
+        self.refresh()
+
+    def _show_match(self, index: int, place: int) -> None:
+        """Bring a match of a block into view, and put the cursor on the block."""
+        found = self._matches_in(index)
+        self._match, self._no_more = place, False
+        line = found[place].parts[0].line if found else 0
         self._put_cursor(index, self._height // 3 - line)
+
+    def action_next_match(self, step: int) -> None:
+        """Go to the next match below, or above: in this block, else in the nearest that has one."""
+        if self._sought is None:
+            return
+        index = self._cursor
+        if index is None:
+            first, last = self._visible()
+            index = first - 1 if step > 0 else last + 1
+        elif 0 <= self._match + step < len(self._matches_in(index)):
+            self._show_match(index, self._match + step)
+            return
+        while 0 <= (index := index + step) < len(self._transcript):
+            if not self._sought.search(self._transcript.text(index)):
+                continue
+            self._transcript.open(index)
+            if found := self._matches_in(index):
+                self._show_match(index, 0 if step > 0 else len(found) - 1)
+                return
+        self._no_more = True
+        self.refresh()
+
+    def action_unmark(self) -> None:
+        """Mark no match any more, and leave the pane."""
+        self._mark(None)
+        self.post_message(self.Unmarked())
 
     def follow(self) -> None:
         """Go to the end and stay there."""
@@ -409,7 +488,8 @@ class ConversationPane(LinePane):
         self.refresh()
 
     def on_blur(self) -> None:
-        """Drop the cursor with the focus."""
+        """Drop the cursor and what is marked with the focus."""
+        self._mark(None)
         if self._cursor is not None:
             self._cursor = None
             self.refresh()
@@ -486,7 +566,9 @@ class ConversationPane(LinePane):
         self.post_message(self.Copied("\n\n".join(map(_copied, hidden or [entry]))))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A wait can be skipped while there is one."""
+        """A wait can be skipped while there is one; matches are gone through while they are marked."""
+        if action in {"next_match", "unmark"}:
+            return self._sought is not None
         return self._waits if action == "skip_wait" else super().check_action(action, parameters)
 
     def action_skip_wait(self) -> None:

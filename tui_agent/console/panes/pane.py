@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Size
@@ -25,7 +27,6 @@ from tui_agent.terminal_text import one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.style import Style
     from textual.events import Resize
     from textual.selection import Selection
 
@@ -193,8 +194,14 @@ class LinePane(ScrollView, can_focus=True):
             return strip
         text = text_of(line)
         start, end = span
-        style = self.screen.get_component_rich_style("screen--selection")
-        return highlighted(strip, text, start, len(text) if end == -1 else end, style)
+        return highlighted(strip, text, start, len(text) if end == -1 else end, self.selection_style)
+
+    @property
+    def selection_style(self) -> Style:
+        """The ground of selected text, which keeps its own colours."""
+        if self.app.no_color:
+            return Style(reverse=True)
+        return Style(bgcolor=self.screen.get_component_rich_style("screen--selection").bgcolor)
 
 
 def nothing(what: str, about: str, width: int, height: int) -> list[Line]:
@@ -216,12 +223,10 @@ def not_used(policy: RecoveryPolicy, off: bool) -> str:
 
 
 def highlighted(strip: Strip, text: str, start: int, end: int, style: Style) -> Strip:
-    """The strip with the characters from `start` to `end` of its text in another style."""
+    """The strip with the characters from `start` to `end` of its text in another style.
+
+    `Strip.apply_style` would lay the style below that of the text.
+    """
     left, right = cell_len(text[:start]), cell_len(text[:end])
-    return Strip.join(
-        [
-            strip.crop(0, left),
-            strip.crop(left, right).apply_style(style),
-            strip.crop(right, strip.cell_length),
-        ]
-    )
+    inner = Strip(Segment.apply_style(strip.crop(left, right), post_style=style), right - left)
+    return Strip.join([strip.crop(0, left), inner, strip.crop(right, strip.cell_length)])

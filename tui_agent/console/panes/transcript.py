@@ -26,6 +26,7 @@ from tui_agent.console.panes.blocks import (
 )
 from tui_agent.console.panes.call_block import shown_state
 from tui_agent.console.panes.density import LONGEST_RUN, Density, Run, looks_by
+from tui_agent.console.panes.found import said
 from tui_agent.console.panes.heights import HeightIndex
 from tui_agent.console.panes.prose import Prose
 from tui_agent.core.names import UNDONE, CallState, Outcome
@@ -33,6 +34,7 @@ from tui_agent.frontend.lines.styled import Line, Span, clip
 from tui_agent.quantities import counted, seconds
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Sequence
 
     from textual.strip import Strip
@@ -521,14 +523,19 @@ class Transcript:
             return []
         return [entry for entry in self._log[run.first : run.last + 1] if entry.kind == "call"]
 
-    def with_words(self, index: int, words: Sequence[str]) -> int:
+    def with_words(self, index: int, pattern: re.Pattern[str]) -> int:
         """This block, or one that began with the same event (calls of one reply) and has more of the words."""
         first = self._first_of_event(index)
         last = index
         while (after := self._said(last + 1)) is not None and after.seq == self._seq(index):
             last += 1
-        texts = {place: repr(self._said(place)).lower() for place in range(first, last + 1)}
-        return max(texts, key=lambda place: (sum(word in texts[place] for word in words), place == index))
+        texts = {place: self.text(place) for place in range(first, last + 1)}
+        return max(texts, key=lambda place: (len(set(pattern.findall(texts[place]))), place == index))
+
+    def text(self, index: int) -> str:
+        """What a block shows, as it came; "" beyond the ends."""
+        shown = self._said(index) if index >= 0 else None
+        return "" if shown is None else said(shown)
 
     def find(self, seq: int) -> int | None:
         """The block of the event `seq`: the newest that began with it or before it, a failed call first."""

@@ -412,8 +412,12 @@ class DashboardScreen(Tab):
             chosen = await self.ask(FindScreen(said, text or self._sought))
             if chosen is not None:
                 seq, self._sought = chosen
-                # Where a line is wrapped within the text, the row that has most of its words.
-                self.show_event(seq, [self._sought, *self._sought.split()] if self._sought else [])
+                self.show_event(seq, [self._sought])
+                self.focus_pane("conversation")
+
+    def on_conversation_pane_unmarked(self) -> None:
+        if (home := self.home()) is not None:
+            home.focus()
 
     def show_event(self, seq: int, words: Sequence[str]) -> None:
         if seq and self.dashboard is not None:

@@ -5,26 +5,24 @@ It knows entries only; where a block stands is found by the screen that asked.
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from textual.widgets import Input
 
+from tui_agent.console.panes.found import said
 from tui_agent.console.screens.pick import PickScreen
-from tui_agent.core.projections.entries import CallEntry, Entry, FaultEntry
 from tui_agent.frontend.lines.passages import Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from tui_agent.core.projections.entries import Entry
 
 LISTED = 200
 """Blocks that are listed at most."""
 
 LEAD = 30
 """Characters of a line that are shown before what was found in it."""
-
-UNSAID = frozenset({"kind", "call_id", "key", "rule", "output_file", "fresh", "model", "severity", "source"})
-"""Texts of an entry that its block does not show."""
 
 WHO = {"operator": "you", "own_command": "your command", "reply": "the model", "fault": "model fault"}
 """Kinds of entries that are not named as such."""
@@ -59,17 +57,6 @@ class FindScreen(PickScreen):
             if len(found) == LISTED:
                 break
         self._list.put(found)
-
-
-def said(entry: Entry) -> str:
-    """What a block shows, as it came."""
-    texts = []
-    if isinstance(entry, CallEntry):
-        texts.append(" ".join([entry.tool, *map(str, entry.input.values())]))
-    if isinstance(entry, FaultEntry):
-        texts.append(entry.fault.message)
-    named = (getattr(entry, field.name) for field in fields(entry) if field.name not in UNSAID | {"tool"})
-    return "\n".join([*texts, *(value for value in named if type(value) is str and value)])
 
 
 def first_line(text: str, sought: str) -> str:

@@ -165,7 +165,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("jump", "Jump to a pane", "[PANE]", key="ctrl+o", replay=True),
     Command(
         "find",
-        "Find a text in the conversation; Enter goes to where it stands",
+        "Find a text in the conversation; Enter goes there, then n and N from match to match",
         "[TEXT]",
         key="ctrl+f",
         replay=True,
