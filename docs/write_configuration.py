@@ -143,7 +143,7 @@ def page() -> str:
         "default; a default key that is given to another action is free. The replay's keys (`replay-play`,\n"
         "`replay-error`, …) may be letters. Fixed are the keys of cards, so that no habit allows or denies something\n"
         "else than it means, and those of lists, panes and texts, which are the same in all of them.\n\n"
-        '    [keys]\n    diff = "f11"\n    step = "alt+s"\n    plan = ""\n    replay-error = "n"'
+        '    [keys]\n    diff = "f11"\n    step = "alt+s"\n    plan = ""\n    replay-error = "r"'
     )
     parts += ["## `[keys]` †\n", keys + "\n"]
     parts += ["## `[web]` †\n", _table(WebSettings)]

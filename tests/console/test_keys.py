@@ -95,7 +95,7 @@ async def test_the_key_that_asks_before_leaving_leaves_when_it_is_pressed_again(
 @pytest.mark.parametrize(
     ("action", "key", "why"),
     [
-        ("replay-error", "n", ""), ("replay-error", "f11", ""), ("replay-play", "space", ""), ("replay-fork", "7", ""),
+        ("replay-error", "r", ""), ("replay-error", "f11", ""), ("replay-play", "space", ""), ("replay-fork", "7", ""),
         ("replay-error", "w", "panes"), ("replay-error", "enter", "texts"), ("replay-error", "left", "moves"),
         ("status", "n", "what you type"), ("status", "space", "texts"),
     ],

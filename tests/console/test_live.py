@@ -453,6 +453,7 @@ def test_the_help_explains_the_focused_pane_first_and_every_sign_pane_and_strate
     shown = sections("attempts")
     assert shown[0][0] == "This pane"
     assert shown[0][1][0][0] == "Attempts"
+    assert [title for title, _ in sections("prompt")][:2] == ["The screen", "Commands and their keys"]
     words = "\n".join(f"{left} {right}" for _, rows in shown for left, right in rows)
     for sign in ("✗", "⊘", "▲", "▼", "⏚", "≈"):
         assert sign in words

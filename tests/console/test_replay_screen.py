@@ -254,14 +254,23 @@ async def test_a_question_stands_in_the_conversation_until_it_is_answered(
         assert "▲ asks you" not in shown(screen)
 
 
-async def test_the_help_begins_with_the_keys_of_the_replay(saved: Path, tmp_path: Path) -> None:
+async def test_the_help_says_what_is_on_the_screen_and_then_the_keys_of_the_replay(
+    saved: Path, tmp_path: Path
+) -> None:
     async with replaying(saved, tmp_path / "state") as (screen, pilot):
         screen.set_focus(None)
         await pilot.press("f1")
         await until(pilot, lambda: isinstance(screen.app.screen, HelpScreen))
         await until(
-            pilot, lambda: picture(screen.app).partition("Help")[2].splitlines()[1].strip(" │") == "Replay"
+            pilot,
+            lambda: picture(screen.app).partition("Help")[2].splitlines()[1].strip(" │") == "The screen",
         )
+    assert [title for title, _ in sections(replay=True)][:3] == [
+        "The screen",
+        "Replay",
+        "Commands and their keys",
+    ]
+    assert "Prompt" not in dict(dict(sections(replay=True))["The screen"])
     assert "Prompt" not in dict(sections(replay=True))
     assert not any("/compact" in left for left, _ in dict(sections(replay=True))["Commands and their keys"])
 
@@ -430,25 +439,25 @@ async def test_the_keys_of_the_replay_are_the_operators(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     file = user_config_file()
     file.parent.mkdir(parents=True)
-    file.write_text('[keys]\nreplay-error = "n"\nreplay-play = "y"\nreplay-fork = ""\n', "utf-8")
+    file.write_text('[keys]\nreplay-error = "r"\nreplay-play = "y"\nreplay-fork = ""\n', "utf-8")
     try:
         async with replaying(saved, tmp_path / "state") as (screen, pilot):
             player = screen.player
             assert player is not None
-            await until(pilot, lambda: "n error" in shown(screen) and "y play" in shown(screen))
+            await until(pilot, lambda: "r error" in shown(screen) and "y play" in shown(screen))
             assert "f fork" not in shown(screen)
             await pilot.press("e")
             assert player.position == 1
-            await pilot.press("n")
+            await pilot.press("r")
             await until(pilot, lambda: player.position > 1)
             there = player.position
-            await pilot.press("n")
+            await pilot.press("r")
             await until(pilot, lambda: player.position > there or "No error after" in remarks(screen))
-            await pilot.press("N")
+            await pilot.press("R")
             await until(pilot, lambda: player.position <= there)
             await pilot.press("y")
             assert player.playing
-            assert ("n", "Next error; with Shift the one before") in replay_rows()
+            assert ("r", "Next error; with Shift the one before") in replay_rows()
     finally:
         use_keys({})
 

@@ -48,7 +48,7 @@ REPLAY = "replay-"
 """How the names of the replay's actions begin. It has no prompt, so that its keys may be letters."""
 _REPLAY_KEYS = frozenset({"space", "left_square_bracket", "right_square_bracket"})
 """Keys that are no letters and that only the replay may have."""
-_PANE_KEYS = frozenset("cgjkosw")
+_PANE_KEYS = frozenset("cgjknoswN")
 """Letters that panes use, in the replay too."""
 
 

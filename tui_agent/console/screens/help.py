@@ -1,4 +1,4 @@
-"""The help screen: keys, commands and panes, from the registry and from what each pane says of itself."""
+"""The help screen: what is where on the screen, then keys and commands from the registry, and what each pane shows."""
 
 from __future__ import annotations
 
@@ -31,6 +31,36 @@ WIDE = 170
 """Columns of the terminal from which on the frame has that room."""
 
 # `{name}` stands for the key of the command of that name, as it is in force.
+SCREEN: Rows = (
+    (
+        "Conversation",
+        "Your task, what the model says, and a line for each tool call: ✓ succeeded, ✗ failed. The newest stands last.",
+    ),
+    (
+        "Recovery panes",
+        "What failed, how often, and what the model is told of it: at the side where there is room, else with {panes}.",
+    ),
+    (
+        "Card",
+        "Opens over the conversation when you are needed: to allow a call, or to answer. F8 goes to it.",
+    ),
+    (
+        "Line below",
+        "What fails now, and what happens if it fails again. One calm line says that all is well.",
+    ),
+    (
+        "Prompt",
+        "Your task, or a message for the next step. / lists commands, @ files; ! runs a command of yours.",
+    ),
+    (
+        "Status line",
+        "AUTO goes on by itself, STEP and PAUSED wait for you; then step, model, policy, tokens, cost and time.",
+    ),
+    ("Last line", "The keys that matter now; a click presses them."),
+)
+"""From top to bottom."""
+OF_A_RUN = frozenset({"Card", "Prompt"})
+"""Areas that a replay lacks."""
 PROMPT_KEYS: Rows = (
     ("Enter", "Send; while a run goes on the message is queued"),
     ("Shift+Enter ^J Alt+Enter", "New line"),
@@ -198,14 +228,18 @@ def replay_rows() -> Rows:
 
 
 def sections(focused: str = "", *, replay: bool = False) -> list[tuple[str, Rows]]:
-    """All sections, that of the pane with this id first; in a replay those that are of use there, its keys first."""
+    """All sections, that of the pane with this id first, else the screen's; in a replay those that are of use there,
+    its keys before the others.
+    """
     here = PANES.get(focused)
     others = [words for name, words in PANES.items() if name != focused]
     keys: list[tuple[str, Rows]] = [("Replay", replay_rows())]
     commands: list[tuple[str, Rows]] = [("Commands and their keys", command_rows(replay=replay))]
     prompt: list[tuple[str, Rows]] = [("Prompt", PROMPT_KEYS), ("Vim keys", VIM_KEYS), ("Cards", CARD_KEYS)]
+    areas = [row for row in SCREEN if not (replay and row[0] in OF_A_RUN)]
     shown = [
         *([("This pane", (here,))] if here else []),
+        ("The screen", areas),
         *(keys + commands if replay else commands + prompt),
         ("Tabs", TAB_KEYS),
         ("Room for the panes", PANE_KEYS),
