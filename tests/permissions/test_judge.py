@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tui_agent.core.names import Approval, Decision
-from tui_agent.permissions.commands import LONGEST, read_command
+from tui_agent.permissions.commands import read_command
 from tui_agent.permissions.judge import Judgement, Permissions
 from tui_agent.permissions.rules import parse_rule
+from tui_agent.shell_syntax import LONGEST
 
 
 def permissions(

@@ -8,20 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent.permissions.budget import MARGIN_OF_THE_GRAMMAR, Budget, TooMuchToJudge, too_long
+from tui_agent.shell_syntax import LONGEST, MOST, language, syntax_tree
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node, Tree
+    from tree_sitter import Node, Tree
 
-LONGEST = 20_000
-"""Characters; longer commands are scripts, which nobody reads on a card."""
-_MOST = {"|": 1_000, "`": 300}
-"""Of these characters, also in quotes: the repair of what is not closed behind them takes quadratic time, in which
-the parser cannot be halted.
-"""
 _DEEPEST = 50
 
 WordKind = Literal["literal", "glob", "unknown"]
@@ -74,7 +68,7 @@ def read_command(command: str, budget: Budget | None = None) -> Reading:
     """Read `command` as bash would. Raises `TooMuchToJudge` where a budget was given, and nothing without one."""
     if budget is not None:
         return _read(command, budget)
-    _language()
+    language()
     try:
         return _read(command, Budget())
     except TooMuchToJudge as error:
@@ -84,7 +78,7 @@ def read_command(command: str, budget: Budget | None = None) -> Reading:
 def _read(command: str, budget: Budget) -> Reading:
     if len(command) > LONGEST:
         return Reading(trouble=(f"it is longer than {LONGEST:,} characters",), unread=True)
-    for char, most in _MOST.items():
+    for char, most in MOST.items():
         if command.count(char) > most:
             return Reading(trouble=(f"it holds {char} more than {most:,} times",), unread=True)
     strange = next((char for char in _UNUSUAL.findall(command) if _strange(char)), None)
@@ -109,32 +103,16 @@ def _read(command: str, budget: Budget) -> Reading:
     )
 
 
-@cache
-def _language() -> Language:
-    import tree_sitter
-    import tree_sitter_bash
-
-    return tree_sitter.Language(tree_sitter_bash.language())
-
-
 def be_ready() -> None:
     """Load the grammar, which takes its time and is part of no judgement."""
-    _language()
+    language()
 
 
 def _parse(source: bytes, budget: Budget) -> Tree:
-    """The grammar's tree of `source`. Its repair of what is no bash may take seconds, so it is watched."""
-    import tree_sitter
-
     budget.look()
-    # One for each reading: several threads judge at the same time.
-    parser = tree_sitter.Parser(_language())
     try:
-        return parser.parse(
-            lambda start, _: source[start : start + 4_096],
-            progress_callback=lambda *_: budget.over(MARGIN_OF_THE_GRAMMAR),
-        )
-    except ValueError:  # what the parser says where it was halted
+        return syntax_tree(source, lambda _: budget.over(MARGIN_OF_THE_GRAMMAR))
+    except ValueError:
         raise too_long() from None
 
 

@@ -16,7 +16,7 @@ from tui_agent.core.recovery.wrappers import SHELLS, base_name, interprets, work
 from tui_agent.shell_syntax import UnreadableCommand, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 Relation = Literal["", "same_call", "target", "named", "corrected", "identifier", "not_needed"]
 """How a success makes a failure good: the same call; one for the same target; one whose target the error had named;
@@ -135,7 +135,7 @@ def _of_command(command: str) -> Subject:
     paths, programs = dict[str, None](), dict[str, None]()
     kinds, code, called = set[str](), set[str](), dict[str, None]()
     for simple in script.simple_commands():
-        words = [word.text for word in simple.words]
+        words = simple.words
         if not words:
             continue
         program, operands = _run_by(words)
@@ -163,9 +163,9 @@ def _of_command(command: str) -> Subject:
     )
 
 
-def _run_by(words: list[str]) -> tuple[str, list[str]]:
+def _run_by(words: Sequence[str]) -> tuple[str, list[str]]:
     """The program that does the work, without its folder, and the words that are no options of it."""
-    words = list(working(words)) or words
+    words = working(words) or words
     while len(words) > 1 and words[0] in _RUN_THE_REST:
         words = words[1:]
         while len(words) > 1 and words[0].startswith("-"):
@@ -183,7 +183,7 @@ def _run_by(words: list[str]) -> tuple[str, list[str]]:
     return program, [word for word in rest if not word.startswith("-")]
 
 
-def _interpreted(program: str, rest: list[str]) -> tuple[str, list[str]]:
+def _interpreted(program: str, rest: Sequence[str]) -> tuple[str, list[str]]:
     """What an interpreter runs: a script, or code that stands in the command."""
     for place, word in enumerate(rest):
         if re.fullmatch(r"-[a-z]*[ce]|-", word):

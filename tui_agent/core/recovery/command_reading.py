@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tui_agent.core.recovery.exit_code import is_loud, read_command
 from tui_agent.core.recovery.findings import checking_program, script_of
 from tui_agent.core.recovery.wrappers import program_name, unwrapped
-from tui_agent.shell_syntax import AndOr, Compound, Group, Pipeline, Script, Simple
+from tui_agent.shell_syntax import AndOr, Compound, Group, Pipeline, Script, Simple, without_bodies
 from tui_agent.terminal_text import clipped
 
 if TYPE_CHECKING:
@@ -38,8 +38,6 @@ _WRITES = re.compile(
     r"(?<![<>&\d=-])>{1,2}\|? ?([\w./~+-]{1,200})|\btee (?:-a )?([\w./~+-]{1,200})"
     r"|\b(?:cp|mv) (?:-\w+ )*[\w./~+-]{1,200} ([\w./~+-]{1,200})"
 )
-_HERE = re.compile(r"<<-?[^\S\n]*(['\"]?)(\w+)\1")
-"""What announces a here-document."""
 _MOST_FILES = 20
 _IN_PLACE = re.compile(
     r"\b(?:sed|perl)\s+(?:-\S{1,40}\s+){0,4}-\w{0,9}i|\bsed\b[^|;&\n]{0,200}--in-place|\bpatch\s+-|\bgit\s+apply\b"
@@ -96,7 +94,7 @@ class _ScriptVisitor:
         self.programs: list[str] = []
         self.prints_files = False
         self.runs_other = False
-        bare = _without_bodies(command)
+        bare = without_bodies(command)
         self.edits = bool(_IN_PLACE.search(bare))
         names = (match[1] or match[2] or match[3] for match in _WRITES.finditer(bare))
         self.writes = tuple(dict.fromkeys(name for name in names if not name.startswith("/dev/")))[
@@ -157,7 +155,7 @@ class _ScriptVisitor:
                     self._simple(command, by, filters, first=place == 0)
 
     def _simple(self, command: Simple, hidden: str, filters: Sequence[str], *, first: bool) -> None:
-        words = unwrapped([word.text for word in command.words])
+        words = unwrapped(command.words)
         if not words:
             return
         name = program_name(words[0])
@@ -186,25 +184,6 @@ class _ScriptVisitor:
             self.found.setdefault("label", _label(words))
 
 
-def _without_bodies(command: str) -> str:
-    """The command line without its here-documents, which hold any text."""
-    if "<<" not in command:
-        return command
-    lines = command.split("\n")
-    last = {line.lstrip("\t"): place for place, line in enumerate(lines)}
-    kept: list[str] = []
-    place = 0
-    while place < len(lines):
-        kept.append(lines[place])
-        announced = _HERE.search(lines[place])
-        place += 1
-        if announced is not None and last.get(announced[2], 0) >= place:
-            while lines[place].lstrip("\t") != announced[2]:
-                place += 1
-            place += 1
-    return "\n".join(kept)
-
-
 def _never_fails(pipeline: Pipeline) -> bool:
     """`true`, `:`, `echo …`: what stands behind `||` so that the whole cannot fail."""
     return _first_word(pipeline.commands[-1]) in {"true", ":", "echo", "printf"}
@@ -212,7 +191,7 @@ def _never_fails(pipeline: Pipeline) -> bool:
 
 def _first_word(command: object) -> str:
     if isinstance(command, Simple) and command.words:
-        words = unwrapped([word.text for word in command.words])
+        words = unwrapped(command.words)
         return program_name(words[0])[:30] if words else ""
     return "…"
 
@@ -225,7 +204,7 @@ def _shown(one: AndOr, before: str) -> str:
     """What runs last in the command line, where that does not fail by itself; "" where it checks as well."""
     pipeline = one.pipelines[-1]
     last = pipeline.commands[-1]
-    if not isinstance(last, Simple) or checking_program(unwrapped([word.text for word in last.words])):
+    if not isinstance(last, Simple) or checking_program(unwrapped(last.words)):
         return ""
     return _pipeline_words(pipeline, before)
 

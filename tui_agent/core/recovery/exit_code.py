@@ -83,8 +83,8 @@ def _strict_options(script: Script) -> frozenset[str]:
     """Which of `errexit` and `pipefail` the command sets for itself."""
     found: set[str] = set()
     for simple in script.simple_commands():
-        if simple.words and simple.words[0].text == "set":
-            options = [word.text for word in simple.words[1:]]
+        if simple.words and simple.words[0] == "set":
+            options = simple.words[1:]
             if any(re.fullmatch(r"-[a-zA-Z]*e[a-zA-Z]*", option) for option in options):
                 found.add("errexit")
             if "pipefail" in options:
@@ -95,7 +95,7 @@ def _strict_options(script: Script) -> frozenset[str]:
 def program_words(script: Script) -> Iterator[str]:
     """The first word of each simple command."""
     for simple in script.simple_commands():
-        yield from (word.text for word in simple.words[:1])
+        yield from simple.words[:1]
 
 
 class Unknown(Simple):
@@ -138,7 +138,7 @@ def _deciding(script: Script, strict: frozenset[str]) -> Iterator[Simple]:
 
 def _inside(command: Simple, strict: frozenset[str]) -> Iterator[Simple]:
     """The command behind wrappers and `bash -c`."""
-    code = shell_code(unwrapped([word.text for word in command.words]))
+    code = shell_code(unwrapped(command.words))
     if code is not None:
         try:
             inner = parse(code)
@@ -154,5 +154,5 @@ def is_loud(command: Simple) -> bool:
     """Whether the command does not fail without saying why."""
     if isinstance(command, Unknown):
         return False
-    words = unwrapped([word.text for word in command.words])
+    words = unwrapped(command.words)
     return not words or program_name(words[0]) in _LOUD

@@ -182,7 +182,7 @@ def _found_by(command: str, message: str, more: tuple[tuple[str, Codes], ...]) -
     codes = {**PROGRAMS, **dict(more)} if more else PROGRAMS
     names, others = [], []
     for one in candidates:
-        name = _reporter([word.text for word in one.words], code, output, codes)
+        name = _reporter(one.words, code, output, codes)
         if name:
             names.append(name)
         elif not is_loud(one):

@@ -102,7 +102,7 @@ def in_words(name: str) -> str:
 
 def _answers_by_code(command: Simple, code: int) -> str:
     """The name of the search or comparison that this command is; "" for any other."""
-    words = unwrapped([word.text for word in command.words])
+    words = unwrapped(command.words)
     if not words:
         return ""
     name = program_name(words[0])

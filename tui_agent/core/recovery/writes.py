@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tui_agent.core.recovery.wrappers import SHELLS, base_name, interprets, shell_code, working
-from tui_agent.shell_syntax import Compound, Group, Script, Simple, UnreadableCommand, Word, parse
+from tui_agent.shell_syntax import Compound, Group, Script, Simple, UnreadableCommand, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -180,7 +180,7 @@ def program_of(command: str) -> str:
     if script is None:
         return ""
     for simple in script.simple_commands():
-        words = working([word.text for word in simple.words])
+        words = working(simple.words)
         name = base_name(words[0]) if words else ""
         if name and name not in {"cd", "export", "set", "source", ".", "echo", "sleep"}:
             return name
@@ -237,14 +237,14 @@ def _of_commands(commands: Sequence[object], whole: str, depth: int) -> Writes:
 def _prints_text(commands: Sequence[object]) -> bool:
     """Whether what is redirected is a text that the command itself holds (`cat > f <<EOF`, `echo x > f`)."""
     last = commands[-1]
-    return isinstance(last, Simple) and bool(last.words) and last.words[0].text in {"cat", "echo", "printf"}
+    return isinstance(last, Simple) and bool(last.words) and last.words[0] in {"cat", "echo", "printf"}
 
 
 def _is_log(command: object) -> bool:
     """Whether it only checks, filters or keeps what a checker prints (`pytest | tee out.txt`)."""
     if not isinstance(command, Simple):
         return False
-    words = working([word.text for word in command.words])
+    words = working(command.words)
     return not words or base_name(words[0]) == "tee" or _of_simple(command, "", 0)[0] is Writes.NOTHING
 
 
@@ -259,7 +259,7 @@ def _keeps_output(text: str) -> bool:
 
 def _of_simple(command: Simple, whole: str, depth: int) -> tuple[Writes, bool]:
     """What one program may change, and whether it is one that checks the work."""
-    words = working([word.text for word in command.words])
+    words = working(command.words)
     if not words:
         return Writes.NOTHING, False  # an assignment, or a redirection alone
     name, rest = base_name(words[0]), words[1:]
@@ -296,7 +296,7 @@ def _of_checker(name: str, rest: Sequence[str]) -> tuple[Writes, bool]:
 def _of_words(words: Sequence[str], whole: str, depth: int) -> Writes:
     if depth > _DEEPEST or not words:
         return Writes.MAYBE if words else Writes.NOTHING
-    return _of_simple(Simple(tuple(Word(word) for word in words)), whole, depth)[0]
+    return _of_simple(Simple(tuple(words)), whole, depth)[0]
 
 
 def _of_interpreter(name: str, rest: Sequence[str], whole: str, depth: int) -> tuple[Writes, bool]:

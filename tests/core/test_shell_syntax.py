@@ -1,0 +1,64 @@
+"""What is read of a shell command: its lists, pipelines and words, wherever its here-documents put them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui_agent.shell_syntax import Command, Group, Script, Simple, UnreadableCommand, parse
+
+
+def shown(script: Script) -> str:
+    """The structure on one line; `>` behind what is redirected."""
+    parts = []
+    for one in script.lists:
+        pipelines = [
+            ("! " if pipeline.negated else "") + " | ".join(map(command, pipeline.commands))
+            for pipeline in one.pipelines
+        ]
+        joints = [f" {operator} " for operator in one.operators]
+        text = "".join(word for pair in zip(pipelines, [*joints, ""], strict=True) for word in pair)
+        parts.append(f"{text} &" if one.background else text)
+    return "; ".join(parts)
+
+
+def command(one: Command) -> str:
+    match one:
+        case Simple(words, redirected):
+            return f"{list(words)}{'>' if redirected else ''}"
+        case Group(body):
+            return f"({shown(body)})"
+        case _:
+            return "..."
+
+
+@pytest.mark.parametrize(
+    ("text", "structure"),
+    [
+        ("a && b | c > f &\nd", "['a'] && ['b'] | ['c']> &; ['d']"),
+        ("! a | b || time c; # d", "! ['a'] | ['b'] || ['c']"),
+        ("(cd x; ls) > o && { a; }", "(['cd', 'x']; ['ls']) && (['a'])"),
+        ("A=b c=$(d) e 'f g' \"h \\\"$i\\\"\" j\\ k l'm'", "['e', 'f g', 'h \"$i\"', 'j k', 'lm']"),
+        ("A=b", "[]"),
+        ("export A='b c'", "['export', 'A=b c']"),
+        ("a > f b c 2>&1 d", "['a', 'b', 'c', 'd']>"),
+        ("for x in a; do b; done | c", "... | ['c']"),
+        ("[[ -f a && $b == c ]] || ((d > 1))", "['[[', '-f', 'a', '&&', '$b', '==', 'c', ']]'] || ['((d > 1))']"),
+        ("cat <<'A' | b && c\nd | e\nA\nf", "['cat']> | ['b'] && ['c']; ['f']"),
+        ("python3 - <<'A'\nprint(1)\nA", "['python3', '-']>"),
+        ("python3 \\\n  < f", "['python3']>"),
+        ("cat <<A b\nd\nA", "['cat', 'b']>"),
+        ("cat <<A\nnever closed", "['cat']>"),
+        (f"cat > f <<'A'\n{'x | `y` ' * 2_000}\nA\nls", "['cat']>; ['ls']"),
+    ],
+)  # fmt: skip
+def test_structure(text: str, structure: str) -> None:
+    assert shown(parse(text)) == structure
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["f() { a; }", "a && ", "a 'b", "a $(b", "echo (a)", "( " * 60 + "a" + " )" * 60, "a b " * 2_000, "a\0b"],
+)
+def test_what_is_not_read_says_so(text: str) -> None:
+    with pytest.raises(UnreadableCommand):
+        parse(text)
