@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 
 from tui_agent.terminal_text import clipped
 
@@ -92,6 +93,7 @@ _ITSELF = re.compile(
 """How a sentence begins that is about the only file in question."""
 
 
+@lru_cache(maxsize=8)
 def files_named(task: str) -> tuple[str, ...]:
     """What a task names that may be files of the workspace, each once."""
     return tuple(dict.fromkeys(_FILE.findall(task[:_LONGEST])))[:_MOST_FILES]

@@ -7,6 +7,7 @@ a loop nor a failure that repeats (`stuck.wanted`).
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _LONGEST = 8_000
 """Characters of a message that are looked at."""
@@ -23,6 +24,7 @@ _TIMES = re.compile(
 )
 
 
+@lru_cache(maxsize=8)
 def times_wanted(words: str, most: int) -> int:
     """The largest number of times that the words name, `most` at the highest; 0 where they name none."""
     found = (number.lower() for number in _TIMES.findall(words[:_LONGEST]))
