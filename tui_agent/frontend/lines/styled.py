@@ -190,5 +190,10 @@ def _fitting_end(text: str, start: int, width: int) -> int:
     head = text[start : start + width]
     if head.isascii():
         return start + len(head)
-    pieces = chop_cells(text[start : start + width * 4], width)
+    following = text[start + width : start + width + 1]
+    if cell_len(head) == len(head) and (not following or cell_len(following)):
+        return start + len(head)
+    pieces = chop_cells(head, width)
+    if len(pieces) < 2:  # characters without a width: more of them may fit
+        pieces = chop_cells(text[start : start + width * 4], width)
     return start + max(1, len(pieces[0]) if pieces else 1)
