@@ -7,10 +7,13 @@ handled where it is compared (`recovery.signature`) or shown (`terminal_text`).
 
 from __future__ import annotations
 
-from typing import Annotated, Any, get_args
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
+from tui_agent.core.events import judgement, lanes, model, run, servers, session, tools
 from tui_agent.core.events.base import SCHEMA_VERSION, Event
 from tui_agent.core.events.judgement import (
     ApprovalAnswered,
@@ -90,152 +93,18 @@ from tui_agent.core.events.types import (
 )
 from tui_agent.core.names import Approval, FailureKind, FaultKind, Level, Mode, Outcome
 
-__all__ = [
-    "EVENT_TYPES",
-    "SCHEMA_VERSION",
-    "AnyEvent",
-    "Approval",
-    "ApprovalAnswered",
-    "ApprovalAsked",
-    "BackgroundEnded",
-    "BackgroundStarted",
-    "BreakerSet",
-    "BudgetRaised",
-    "CallProblem",
-    "Carried",
-    "CheckpointSaved",
-    "ClosingTurnOpened",
-    "CoherenceRepaired",
-    "Compacted",
-    "CompactionFailed",
-    "CompactionRequested",
-    "CompactionStarted",
-    "Contradiction",
-    "EscalationAnswered",
-    "EscalationRaised",
-    "Event",
-    "Failure",
-    "FailureKind",
-    "Fault",
-    "FaultKind",
-    "HookReported",
-    "Image",
-    "Interrupted",
-    "IterationFinished",
-    "IterationStarted",
-    "LaneEvent",
-    "Level",
-    "MessageQueued",
-    "MessageUnqueued",
-    "Mode",
-    "ModeChanged",
-    "ModelCallStarted",
-    "ModelFaulted",
-    "ModelWindowLearned",
-    "NotePrepared",
-    "Notice",
-    "OperatorSpoke",
-    "Outcome",
-    "OwnCommandEnded",
-    "ParentPoint",
-    "ReplyDelta",
-    "ReplyFinished",
-    "ReplyRejected",
-    "Rewound",
-    "RulesChanged",
-    "RunFinished",
-    "RunStarted",
-    "ServerAnswered",
-    "ServerAsked",
-    "ServerChanged",
-    "SessionResumed",
-    "SessionStarted",
-    "SettingChanged",
-    "StopRequested",
-    "TitleChanged",
-    "ToolCall",
-    "ToolCancelled",
-    "ToolFailed",
-    "ToolProgress",
-    "ToolRefused",
-    "ToolResult",
-    "ToolStarted",
-    "ToolSucceeded",
-    "Value",
-    "VerdictReached",
-    "VerdictRecord",
-    "WaitSkipped",
-    "WindowCut",
-    "event_schema",
-    "parse_event",
-    "with_images_named",
-]
-
-AnyEvent = Annotated[
-    SessionStarted
-    | SessionResumed
-    | TitleChanged
-    | Notice
-    | ModeChanged
-    | SettingChanged
-    | RulesChanged
-    | RunStarted
-    | MessageQueued
-    | MessageUnqueued
-    | OperatorSpoke
-    | OwnCommandEnded
-    | IterationStarted
-    | IterationFinished
-    | RunFinished
-    | BudgetRaised
-    | ClosingTurnOpened
-    | Interrupted
-    | StopRequested
-    | ModelCallStarted
-    | ReplyDelta
-    | ReplyFinished
-    | ReplyRejected
-    | ModelFaulted
-    | CoherenceRepaired
-    | ModelWindowLearned
-    | WaitSkipped
-    | WindowCut
-    | CompactionRequested
-    | CompactionStarted
-    | Compacted
-    | CompactionFailed
-    | ToolStarted
-    | ToolProgress
-    | ToolSucceeded
-    | ToolFailed
-    | ToolRefused
-    | ToolCancelled
-    | BackgroundStarted
-    | BackgroundEnded
-    | HookReported
-    | VerdictReached
-    | NotePrepared
-    | ApprovalAsked
-    | ApprovalAnswered
-    | EscalationRaised
-    | EscalationAnswered
-    | BreakerSet
-    | CheckpointSaved
-    | Rewound
-    | ServerChanged
-    | ServerAsked
-    | ServerAnswered
-    | LaneEvent,
-    Field(discriminator="type"),
-]
-
-_adapter: TypeAdapter[Any] = TypeAdapter(AnyEvent)
-_validate_json = _adapter.validator.validate_json
-
 EVENT_TYPES: dict[str, type[Event]] = {
-    model.model_fields["type"].default: model for model in get_args(get_args(AnyEvent)[0])
+    kind.model_fields["type"].default: kind
+    for module in (session, run, model, tools, judgement, servers, lanes)
+    for kind in vars(module).values()
+    if isinstance(kind, type) and issubclass(kind, Event) and kind.__module__ == module.__name__
+    if not kind.__subclasses__()
 }
 """Every event's class by the `type` in its line."""
+
+_any_event: Any = Annotated[reduce(or_, EVENT_TYPES.values()), Field(discriminator="type")]
+_adapter: TypeAdapter[Any] = TypeAdapter(_any_event)
+_validate_json = _adapter.validator.validate_json
 
 
 def parse_event(line: str | bytes) -> Event:
