@@ -16,7 +16,7 @@ PACKAGE = "tui_agent"
 
 FLOORS = (
     {"", "disk", "globs", "quantities", "rule_book", "secret_names", "shell_syntax", "terminal_text"},
-    {"headline"},
+    {"cluster", "headline", "parquet"},
     {"core", "processes"},
     {"sandbox", "call_names"},
     {"permissions"},
@@ -46,7 +46,9 @@ ONLY_IN = {
     "jinja2": ("formats",),
     "textual_serve": ("serve",),
     "aiohttp": ("serve",),
-    "pyarrow": ("bench",),
+    "pyarrow": ("parquet",),
+    "duckdb": ("parquet",),
+    **dict.fromkeys(("dask", "distributed"), ("cluster",)),
     **dict.fromkeys(MCP, ("tools",)),
     "markdown_it": ("console", "formats"),
     "textual": ("console",),

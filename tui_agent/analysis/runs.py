@@ -1,19 +1,20 @@
 """Recorded runs under recovery policies: one report a run and policy, and the error patterns of each file.
 
-Every run is read once and judged by each policy from the same facts, over as many processes as the machine has.
-The same files give the same reports in the same order, whatever the number of processes.
+Every run is read once and judged by each policy from the same facts, over as many processes as the machine, or a
+cluster, has. The same files give the same reports in the same order, whatever the number of processes.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from multiprocessing import get_context
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from tui_agent.cluster import LOCAL, spread
 from tui_agent.core.names import POLICIES
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ TRIPS = ("pivot", "escalate", "degrade", "stop")
 
 _PARALLEL_BYTES = 8 * 2**20
 """Below this a process takes longer to start than the work does."""
+_PART_BYTES = 2**20
+_PART_FILES = 64
+"""A part of the files that goes to a process at a time, bounded by both."""
 
 
 @dataclass
@@ -286,10 +290,24 @@ def analyze(
     present: Presence = "recorded",
     progress: Progress | None = None,
 ) -> list[FileReport]:
+    """See `reports`."""
+    return list(reports(paths, policies, jobs, present=present, progress=progress))
+
+
+def reports(
+    paths: Iterable[Path],
+    policies: Sequence[str] = POLICIES,
+    jobs: int | None = None,
+    *,
+    present: Presence = "recorded",
+    progress: Progress | None = None,
+    cluster: str = LOCAL,
+) -> Iterator[FileReport]:
     """All runs of all files (folders are searched) under all policies, in the order of the files.
 
-    `jobs`: processes to use; None: one a core where there is enough to do. Raises `ValueError` for a policy
-    that does not exist, `FileNotFoundError` where there is no file at all.
+    `jobs`: processes to use; None: one a core where there is enough to do; a `cluster` that has an address has its own
+    workers. Raises `ValueError` for a policy that does not exist, `FileNotFoundError` where there is no file at all,
+    `ClusterError`.
     """
     from tui_agent.core.recovery.policy import preset
     from tui_agent.formats.importers.load import find_transcripts
@@ -299,13 +317,26 @@ def analyze(
     files = find_transcripts(paths)
     if not files:
         raise FileNotFoundError("no transcripts")
-    reports: dict[int, FileReport] = {}
-    worked = _worked(files, tuple(policies), _jobs(files, jobs), present)
+    judge = partial(analyze_file, policies=tuple(policies), present=present)
+    jobs = _jobs(files, jobs)
+    here = ((position, judge(file)) for position, file in enumerate(files))
+    alone = jobs == 1 and cluster == LOCAL
+    return _in_order(files, here if alone else _spread(files, judge, cluster, jobs), progress)
+
+
+def _in_order(
+    files: Sequence[Path], worked: Iterable[tuple[int, FileReport]], progress: Progress | None
+) -> Iterator[FileReport]:
+    early: dict[int, FileReport] = {}
+    following = count()
+    wanted = next(following)
     for done, (position, report) in enumerate(worked, 1):
-        reports[position] = report
         if progress is not None:
             progress(done, len(files), files[position])
-    return [reports[position] for position in sorted(reports)]
+        early[position] = report
+        while wanted in early:
+            yield early.pop(wanted)
+            wanted = next(following)
 
 
 def _jobs(files: Sequence[Path], wanted: int | None) -> int:
@@ -315,23 +346,41 @@ def _jobs(files: Sequence[Path], wanted: int | None) -> int:
     return 1 if size < _PARALLEL_BYTES else min(os.cpu_count() or 1, len(files))
 
 
-def _worked(
-    files: Sequence[Path], policies: tuple[str, ...], jobs: int, present: Presence
+Part = Sequence[tuple[int, Path]]
+"""Files that go to a process together, each with its place among all."""
+
+
+def _parts(files: Sequence[Path]) -> Iterator[Part]:
+    part: list[tuple[int, Path]] = []
+    size = 0
+    for position, file in enumerate(files):
+        part.append((position, file))
+        size += file.stat().st_size if file.is_file() else 0
+        if size >= _PART_BYTES or len(part) == _PART_FILES:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+
+
+def _judge_part(part: Part, judge: Callable[[Path], FileReport]) -> list[tuple[int, FileReport]]:
+    return [(position, judge(file)) for position, file in part]
+
+
+def _spread(
+    files: Sequence[Path], judge: Callable[[Path], FileReport], cluster: str, jobs: int
 ) -> Iterator[tuple[int, FileReport]]:
-    if jobs == 1:
-        for position, file in enumerate(files):
-            yield position, analyze_file(file, policies, present)
-        return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        waiting: dict[Future[FileReport], int] = {
-            pool.submit(analyze_file, file, policies, present): position
-            for position, file in enumerate(files)
-        }
-        for future in as_completed(waiting):
-            position = waiting[future]
-            fault = future.exception()
+    parts = list(_parts(files))
+    while parts:
+        broken: list[Part] = []
+        for number, ended in spread(partial(_judge_part, judge=judge), parts, cluster, jobs):
+            fault, part = ended.exception(), parts[number]
             if fault is None:
-                yield position, future.result()
+                yield from ended.result()
+            elif len(part) > 1:
+                broken += [[each] for each in part]
             else:
-                text = f"{files[position]}: the process that read it ended ({type(fault).__name__}: {fault})."
-                yield position, FileReport(str(files[position]), error=text)
+                ((position, file),) = part
+                text = f"{file}: the process that read it ended ({type(fault).__name__}: {fault})."
+                yield position, FileReport(str(file), error=text)
+        parts = broken  # one of its files ended a process: each alone shows which

@@ -5,14 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from tui_agent.analysis.patterns import joined
 from tui_agent.analysis.runs import FileReport, First, RunReport
 from tui_agent.analysis.summary import LEVELS, Summary, Trips, summaries
 from tui_agent.core.names import FailureKind
+from tui_agent.parquet import Answer, columns_of
 from tui_agent.terminal_text import clipped, json_text, visible
 
 Table = Callable[[Sequence[str], Sequence[Sequence[str]], int], str]
@@ -242,26 +243,53 @@ def _run(row: RunReport) -> dict[str, object]:
     return {**asdict(row), "solved": row.solved, "trip": asdict(row.trip) if row.trip else None}
 
 
-_PLAIN = tuple(field.name for field in fields(RunReport) if field.name not in {"firsts", "rules"})
-_FIRST = ("step", "detector", "rule", "reason", "ok_after", "failed_after", "answered")
+_FIRST = {name: kind for name, kind in columns_of(First).items() if name not in {"level", "run", "iteration"}}
+COLUMNS = {
+    **columns_of(RunReport),
+    "trip": str,
+    "trip_step": int,
+    **{f"{level}_{name}": kind for level in LEVELS for name, kind in _FIRST.items()},
+    "error": str,
+}
+"""Of a row, with their types."""
+
+
+def rows_of(file: FileReport) -> Iterator[dict[str, object]]:
+    """A row a run and policy; for each verdict its first step, rule, reason and what came after it."""
+    for report in file.rows or (RunReport(file.path, ""),):
+        row = {name: getattr(report, name, None) for name in COLUMNS} | {"error": file.error}
+        if report.trip:
+            row |= {"trip": report.trip.level, "trip_step": report.trip.step}
+        for level, first in report.firsts.items():
+            row |= {f"{level}_{name}": getattr(first, name) for name in _FIRST}
+        yield row
 
 
 def as_csv(files: Iterable[FileReport]) -> str:
-    """A line a run and policy; for each verdict its first step, rule, reason and what came after it."""
+    """See `rows_of`."""
+    return csv_text(tuple(COLUMNS), (tuple(row.values()) for file in files for row in rows_of(file)))
+
+
+def csv_text(head: Sequence[str], body: Iterable[Sequence[object]]) -> str:
+    """A head and its rows."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        [*_PLAIN, "trip", "trip_step", *(f"{level}_{name}" for level in LEVELS for name in _FIRST), "error"]
-    )
-    for file in files:
-        for row in file.rows or (RunReport(file.path, ""),):
-            cells: list[object] = [getattr(row, name) for name in _PLAIN]
-            cells += [row.trip.level, row.trip.step] if row.trip else ["", ""]
-            for level in LEVELS:
-                first = row.firsts.get(level)
-                cells += [getattr(first, name) for name in _FIRST] if first else [""] * len(_FIRST)
-            writer.writerow([_cell_for_csv(value) for value in [*cells, file.error]])
+    writer.writerow(head)
+    writer.writerows([_cell_for_csv(value) for value in row] for row in body)
     return out.getvalue()
+
+
+def answer_text(answer: Answer, form: str) -> str:
+    """What SQL gave, as text, JSON (a list of objects) or CSV."""
+    match form:
+        case "json":
+            rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+            return json_text(json.dumps(rows, ensure_ascii=False, indent=2, default=str)) + "\n"
+        case "csv":
+            return csv_text(answer.columns, answer.rows)
+        case _:
+            body = [["" if value is None else visible(str(value)) for value in row] for row in answer.rows]
+            return text_table([visible(name) for name in answer.columns], body, len(answer.columns))
 
 
 def _cell_for_csv(value: object) -> str:

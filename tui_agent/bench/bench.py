@@ -1,4 +1,4 @@
-"""Many runs: which ones, in processes side by side, with what is done kept on disk, so that a killed bench goes on."""
+"""Many runs: which ones, side by side, with what is done kept on disk, so that a killed bench goes on."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import json
 import os
 import shutil
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import asdict, dataclass, fields
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import NamedTuple
 
 from tui_agent import __version__
 from tui_agent.bench.behaviours import BEHAVIOURS
@@ -23,6 +23,8 @@ from tui_agent.bench.case import Case, all_cases
 from tui_agent.bench.operators import Kind
 from tui_agent.bench.policies import CONTESTANTS
 from tui_agent.bench.run import RealModel, Row, Unit, run_unit
+from tui_agent.cluster import LOCAL, spread
+from tui_agent.store.journal import JOURNAL_NAME
 
 ROWS = "rows.jsonl"
 """The rows of the runs that have ended, as they ended."""
@@ -30,7 +32,6 @@ PLAN = "bench.json"
 """What the rows are of. Rows of another plan are not mixed in."""
 RUNS = "runs"
 """Folders with a journal for each run, for `agent-tui replay`."""
-PARQUET = "results.parquet"
 
 
 class BenchError(Exception):
@@ -81,10 +82,12 @@ def run(
     progress: Progress,
     real: RealModel | None = None,
     max_cost: float | None = None,
+    cluster: str = LOCAL,
 ) -> list[Row]:
-    """Run what is missing of the plan and give all its rows. Raises `BenchError`.
+    """Run what is missing of the plan and give all its rows. Raises `BenchError`, `ClusterError`.
 
-    `max_cost` in USD ends a bench with a real model before the next run begins.
+    `max_cost` in USD ends a bench with a real model before the next run begins. `jobs` processes of this machine do it,
+    or the workers of a `cluster` (see `cluster.spread`).
     """
     out.mkdir(parents=True, exist_ok=True)
     _keep_plan(plan, out)
@@ -98,7 +101,14 @@ def run(
     total = sum(map(len, groups))
     finished, began = 0, time.monotonic()
     with (out / ROWS).open("a", encoding="utf-8") as kept:
-        for made in _carry_out(groups, out, jobs, real, lambda: _stop_at(max_cost, rows)):
+        for results in _carry_out(groups, jobs, real, lambda: _stop_at(max_cost, rows), cluster):
+            made = [result.row for result in results]
+            for result in results:
+                _keep_journal(result, out)
+            if broken := next((row for row in made if row.outcome == "error"), None):
+                raise BenchError(
+                    f"A run broke: {_journal(broken, out)} says how (`agent-tui replay --print`)."
+                )
             rows.extend(made)
             kept.write("".join(json.dumps(asdict(row)) + "\n" for row in made))
             kept.flush()
@@ -122,64 +132,66 @@ def _stop_at(limit: float | None, rows: Iterable[Row]) -> None:
         )
 
 
+class Result(NamedTuple):
+    """One run: its figures, and its journal."""
+
+    row: Row
+    journal: bytes
+
+
 def _carry_out(
     groups: Sequence[list[tuple[Unit, str, Kind]]],
-    out: Path,
     jobs: int,
     real: RealModel | None,
     before: Callable[[], None],
-) -> Iterator[list[Row]]:
+    cluster: str,
+) -> Iterator[list[Result]]:
+    def begun() -> Iterator[list[tuple[Unit, str, Kind]]]:
+        for group in groups:
+            before()
+            yield group
+
     scratch = Path(tempfile.mkdtemp(prefix="agent-tui-bench-"))
     try:
-        with ProcessPoolExecutor(jobs, initializer=_alone, initargs=(scratch, os.getpid())) as pool:
-            waiting: set[Future[list[Row]]] = set()
-            for group in groups:
-                before()
-                waiting.add(pool.submit(_run_group, group, out, scratch, real))
-                if len(waiting) > jobs:
-                    ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                    yield from (future.result() for future in ended)
-            yield from (future.result() for future in waiting)
+        run_group = partial(_run_group, scratch=scratch, real=real)
+        for _, ended in spread(run_group, begun(), cluster, jobs, repeatable=real is None):
+            yield ended.result()
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _alone(scratch: Path, parent: int) -> None:
-    """The operator's own instructions and skills have no say in a benchmark; and no process outlives its bench."""
-    os.environ["XDG_CONFIG_HOME"] = str(scratch / "config")
-    threading.Thread(target=_end_with, args=(parent,), name="bench-parent", daemon=True).start()
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
+@contextmanager
+def _alone(place: Path) -> Iterator[None]:
+    """The operator's own instructions and skills have no say in a benchmark. What was in `place` is removed."""
+    place.mkdir(0o700, parents=True, exist_ok=True)
+    before = os.environ.get("XDG_CONFIG_HOME")
+    os.environ["XDG_CONFIG_HOME"] = str(place / "config")
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["XDG_CONFIG_HOME"]
+        else:
+            os.environ["XDG_CONFIG_HOME"] = before
+        shutil.rmtree(place, ignore_errors=True)
+        with suppress(OSError):  # another process has its place there
+            place.parent.rmdir()
 
 
 def _run_group(
-    group: Sequence[tuple[Unit, str, Kind]], out: Path, scratch: Path, real: RealModel | None
-) -> list[Row]:
+    group: Sequence[tuple[Unit, str, Kind]], scratch: Path, real: RealModel | None
+) -> list[Result]:
     cases = {case.id: case for case in all_cases()}
     place = scratch / f"job-{os.getpid():08d}"
-    rows = []
-    for unit, policy, operator in group:
-        row = asyncio.run(
-            run_unit(
-                cases[unit.case],
-                unit,
-                CONTESTANTS[policy],
-                operator,
-                place,
-                journal_of(out, unit, policy, operator),
-                real,
+    results = []
+    with _alone(place):
+        for unit, policy, operator in group:
+            journal = place / "journal"
+            row = asyncio.run(
+                run_unit(cases[unit.case], unit, CONTESTANTS[policy], operator, place, journal, real)
             )
-        )
-        if row.outcome == "error":
-            raise BenchError(
-                f"A run broke: {journal_of(out, unit, policy, operator)} says how (`agent-tui replay --print`)."
-            )
-        rows.append(row)
-    return rows
+            results.append(Result(row, (journal / JOURNAL_NAME).read_bytes()))
+    return results
 
 
 # --- what is kept ----------------------------------------------------------------------------------------------
@@ -220,27 +232,14 @@ def read_rows(out: Path) -> list[Row]:
         raise BenchError(f"{path} is damaged ({error}). Move it away, and run the bench anew.") from error
 
 
-def write_parquet(rows: Sequence[Row], path: Path) -> None:
-    """One row a run. Raises `BenchError` where pyarrow is not installed."""
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError as error:
-        raise BenchError(
-            "Parquet is written by pyarrow, which is not installed: pip install 'agent-tui[bench]'. The rows are in "
-            f"{ROWS}."
-        ) from error
-    kinds: dict[type, Any] = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
-    hints = get_type_hints(Row)
-    types = {
-        field.name: kinds[
-            next(kind for kind in (*get_args(hints[field.name]), hints[field.name]) if kind in kinds)
-        ]
-        for field in fields(Row)
-    }
-    schema = pa.schema([pa.field(name, kind) for name, kind in types.items()])
-    columns = {name: [getattr(row, name) for row in rows] for name in types}
-    parquet.write_table(pa.table(columns, schema=schema), path)
+def _journal(row: Row, out: Path) -> Path:
+    return journal_of(out, Unit(row.case, row.behaviour, row.seed), row.policy, row.operator)
+
+
+def _keep_journal(result: Result, out: Path) -> None:
+    folder = _journal(result.row, out)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / JOURNAL_NAME).write_bytes(result.journal)
 
 
 def all_runs(plan: Plan) -> int:

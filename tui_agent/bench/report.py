@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from html import escape
 from pathlib import Path
 
 from tui_agent import __version__
 from tui_agent.bench import plots
 from tui_agent.bench.behaviours import BEHAVIOURS
-from tui_agent.bench.bench import PARQUET, BenchError, write_parquet
+from tui_agent.bench.bench import ROWS
 from tui_agent.bench.case import all_cases
 from tui_agent.bench.figures import (
     Estimate,
@@ -26,6 +27,7 @@ from tui_agent.bench.figures import (
 from tui_agent.bench.operators import OPERATORS
 from tui_agent.bench.policies import CONTESTANTS, LEFT_OUT, REFERENCE
 from tui_agent.bench.run import Row
+from tui_agent.parquet import RESULTS, ParquetError, columns_of, rows_file
 
 OWN = "combined"
 
@@ -83,12 +85,13 @@ def write(rows: Sequence[Row], out: Path) -> list[Path]:
     written[0].write_text(markdown(rows, found), encoding="utf-8")
     written[1].write_text(page(rows, found), encoding="utf-8")
     try:
-        write_parquet(rows, out / PARQUET)
-        written.append(out / PARQUET)
-    except BenchError as error:
+        with rows_file(out / RESULTS, columns_of(Row)) as add:
+            add(map(asdict, rows))
+        written.append(out / RESULTS)
+    except ParquetError as error:
         import sys
 
-        sys.stderr.write(f"agent-tui bench: {error}\n")
+        sys.stderr.write(f"agent-tui bench: {error} The rows are in {ROWS}.\n")
     return written
 
 

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
-from tui_agent.cli.options import Parser
+from tui_agent.cli.options import Parser, UsageError, add_cluster_option
 from tui_agent.core.names import POLICIES
+
+if TYPE_CHECKING:
+    import argparse
+
+    from tui_agent.analysis.runs import FileReport
 
 _EXAMPLE = """
 agent-tui analyze runs/                          all five policies over every recording in a folder
 agent-tui analyze session.jsonl --policy combined --format json
-agent-tui analyze runs/ --policy combined --operator absent     as if nobody could have been asked"""
+agent-tui analyze runs/ --policy combined --operator absent     as if nobody could have been asked
+agent-tui analyze runs/ --out results.parquet --cluster tcp://head:8786
+agent-tui analyze results.parquet --sql "SELECT policy, count(*), sum(failures) FROM runs GROUP BY policy" """
 
 
 def parser() -> Parser:
@@ -25,7 +35,11 @@ def parser() -> Parser:
         _EXAMPLE,
     )
     made.add_argument(
-        "paths", nargs="+", type=Path, metavar="FILE|DIR", help="recorded runs, or folders of them"
+        "paths",
+        nargs="+",
+        type=Path,
+        metavar="FILE|DIR",
+        help="recorded runs, or folders of them; results.parquet for --sql",
     )
     made.add_argument(
         "--policy",
@@ -45,33 +59,66 @@ def parser() -> Parser:
         "--patterns", type=int, default=10, metavar="N", help="show the N most frequent errors (default 10)"
     )
     made.add_argument("--all", action="store_true", help="list every run, also those without a verdict")
+    made.add_argument(
+        "--out", type=Path, metavar="FILE", help="keep a row a run and policy as Parquet, and print no tables"
+    )
+    made.add_argument("--sql", metavar="SELECT", help="ask the rows, which are the table `runs`")
+    add_cluster_option(made)
     return made
 
 
 def main(arguments: Sequence[str]) -> int:
     """Print the tables. 0: every file was read; 1: some could not be (they are named); 2: nothing to read."""
-    from tui_agent.analysis import table
-    from tui_agent.analysis.runs import analyze
+    from tui_agent.cluster import ClusterError
+    from tui_agent.parquet import ParquetError, results_in
 
     options = parser().parse(arguments)
-    policies = tuple(dict.fromkeys(options.policy or POLICIES))
-    if "all" in policies:
-        policies = POLICIES
     missing = [path for path in options.paths if not path.exists()]
     if missing:
         sys.stderr.write(f"agent-tui analyze: {missing[0]} does not exist. Check the name.\n")
         return 2
-    progress = _bar if sys.stderr.isatty() else None
+    results = [found for path in options.paths if (found := results_in(path))]
     try:
-        files = analyze(options.paths, policies, options.jobs, present=options.operator, progress=progress)
-    except FileNotFoundError:
-        sys.stderr.write(
-            "agent-tui analyze: no .json, .jsonl or .traj file there. Name a recorded run, or a folder of them.\n"
-        )
-        return 2
-    finally:
-        if progress is not None:
-            sys.stderr.write("\r\x1b[K")
+        if not results:
+            return _analyze(options)
+        if len(results) < len(options.paths) or not options.sql:
+            raise UsageError(f"agent-tui analyze: {results[0]} holds results; ask them alone, with --sql.")
+        _answer(results, options)
+    except (ClusterError, ParquetError) as error:
+        sys.stderr.write(f"agent-tui analyze: {error}\n")
+        return 1
+    return 0
+
+
+def _analyze(options: argparse.Namespace) -> int:
+    from tui_agent.analysis.runs import reports
+
+    policies = tuple(dict.fromkeys(options.policy or POLICIES))
+    with _progress() as progress:
+        try:
+            files = reports(
+                options.paths,
+                POLICIES if "all" in policies else policies,
+                options.jobs,
+                present=options.operator,
+                progress=progress,
+                cluster=options.cluster,
+            )
+        except FileNotFoundError:
+            sys.stderr.write(
+                "agent-tui analyze: no .json, .jsonl or .traj file there. Name a recorded run, or a folder of them.\n"
+            )
+            return 2
+        if options.out is not None or options.sql:
+            return _keep(files, options)
+        listed = list(files)
+    _print(listed, options)
+    return 1 if any(file.error for file in listed) else 0
+
+
+def _print(files: Sequence[FileReport], options: argparse.Namespace) -> None:
+    from tui_agent.analysis import table
+
     match options.format:
         case "json":
             text = table.as_json(files)
@@ -80,7 +127,44 @@ def main(arguments: Sequence[str]) -> int:
         case _:
             text = table.as_text(files, everything=options.all, patterns=options.patterns)
     sys.stdout.write(text)
-    return 1 if any(file.error for file in files) else 0
+
+
+def _keep(files: Iterator[FileReport], options: argparse.Namespace) -> int:
+    """Write the rows as they come, so that no number of them fills the memory; then ask them."""
+    from tui_agent.analysis.table import COLUMNS, rows_of
+    from tui_agent.parquet import RESULTS, rows_file
+
+    unread = 0
+    with TemporaryDirectory(prefix="agent-tui-") as scratch:
+        out = options.out or Path(scratch) / RESULTS
+        with rows_file(out, COLUMNS) as add:
+            for file in files:
+                add(rows_of(file))
+                unread += bool(file.error)
+        if options.sql:
+            _answer([out], options)
+        else:
+            sys.stdout.write(f"{out}\n")
+    return 1 if unread else 0
+
+
+def _answer(results: Sequence[Path], options: argparse.Namespace) -> None:
+    from tui_agent.analysis.table import answer_text
+    from tui_agent.parquet import ask
+
+    sys.stdout.write(answer_text(ask(results, options.sql), options.format))
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int, Path], None] | None]:
+    """A bar on a terminal, which goes away."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    try:
+        yield _bar
+    finally:
+        sys.stderr.write("\r\x1b[K")
 
 
 def _bar(done: int, total: int, path: Path) -> None:

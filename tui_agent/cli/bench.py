@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tui_agent.cli.options import Parser, UsageError
+from tui_agent.cli.options import Parser, UsageError, add_cluster_option
 
 if TYPE_CHECKING:
     import argparse
@@ -54,6 +54,7 @@ def parser() -> Parser:
         "--out", type=Path, default=Path("bench-results"), metavar="DIR", help="default: bench-results"
     )
     made.add_argument("--jobs", type=int, metavar="N", help="processes (default: one a core)")
+    add_cluster_option(made)
     made.add_argument(
         "--list", action="store_true", help="list cases, policies and behaviours, and run nothing"
     )
@@ -64,6 +65,7 @@ def main(arguments: Sequence[str]) -> int:
     """0: all was run and reported; 1: it could not go on; 2: wrong usage."""
     from tui_agent.bench.bench import BenchError
     from tui_agent.bench.case import CaseError
+    from tui_agent.cluster import ClusterError
 
     options = parser().parse(arguments)
     try:
@@ -72,7 +74,7 @@ def main(arguments: Sequence[str]) -> int:
         return _list() if options.list else _bench(options)
     except CaseError as error:
         raise UsageError(f"agent-tui bench: {error}") from error
-    except BenchError as error:
+    except (BenchError, ClusterError) as error:
         sys.stderr.write(f"agent-tui bench: {error}\n")
         return 1
 
@@ -99,7 +101,8 @@ def _bench(options: argparse.Namespace) -> int:
         model=options.model or "",
     )
     jobs = options.jobs or (1 if options.model else os.cpu_count() or 1)
-    rows = run(plan, options.out, jobs, _Progress(), _real(options), options.max_cost)
+    progress, real = _Progress(), _real(options)
+    rows = run(plan, options.out, jobs, progress, real, options.max_cost, options.cluster)
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
     from tui_agent.bench.report import write

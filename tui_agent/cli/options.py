@@ -185,6 +185,17 @@ def add_run_options(parser: Parser) -> None:
     add_place_options(parser)
 
 
+def add_cluster_option(parser: Parser) -> None:
+    """`--cluster`, for commands whose work can be spread over machines."""
+    parser.add_argument(
+        "--cluster",
+        default="local",
+        metavar="WHERE",
+        help="local: processes of this machine (default); dask: a Dask cluster on it; or the address of a Dask\n"
+        "scheduler, as tcp://HOST:8786 (docs/CLUSTER.md)",
+    )
+
+
 def add_place_options(parser: Parser) -> None:
     """Where settings and sessions are kept: for every command."""
     group = parser.add_argument_group("places")
