@@ -31,6 +31,7 @@ FLOORS = (
     {"event_lines"},
     {"headless_output"},
     {"headless", "doctor"},
+    {"fleet"},
     {"frontend"},
     {"console", "plain"},
     {"bench"},

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import os
 import secrets
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from multiprocessing import get_context
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tui_agent import __version__
 
@@ -215,15 +217,17 @@ def connected(cluster: str, processes: int = 1) -> Iterator[Client]:
                 silence_logs="ERROR",
                 memory_limit=0,
             )
-            client = stack.enter_context(Client(stack.enter_context(own)))
+            client = Client(stack.enter_context(own), set_as_default=False)
         else:
             try:
-                client = stack.enter_context(Client(cluster, timeout=CONNECT, set_as_default=False))
+                client = Client(cluster, timeout=CONNECT, set_as_default=False)
             except (OSError, ValueError) as error:
                 raise ClusterError(
                     f"No Dask scheduler answers at {cluster} ({error}). Start one (`dask scheduler`), and workers "
                     f"(`dask worker {cluster} --nthreads 1`), and name it as --cluster tcp://HOST:8786."
                 ) from error
+        stack.callback(client.close)
+        if cluster != DASK_HERE:
             _check_workers(client, cluster)
         yield client
 
@@ -281,3 +285,123 @@ class _Dask:
             self._places = max(1, sum(self._client.nthreads().values()))
             self._looked = time.monotonic()
         return self._places
+
+
+# --- processes on a cluster ------------------------------------------------------------------------------------
+
+
+PATIENCE = 30.0
+"""Seconds without a line after which a process on a worker ends: whoever started it is gone."""
+
+
+Heard = Callable[[list[bytes] | None], None]
+"""Gets lines as they come, and None once when there are no more: the process has ended, or its worker is lost. It is
+called in a thread.
+"""
+
+
+class RemoteProcess:
+    """A Python module that runs as a process beside a worker of a cluster, with its lines in and out."""
+
+    def __init__(self, client: Client, worker: str, module: str, heard: Heard) -> None:
+        from distributed import Queue
+
+        self.worker = worker
+        name = f"agent-tui-{secrets.token_hex(8)}"
+        self._client, self._heard = client, heard
+        self._in, self._out = Queue(f"{name}-in", client=client), Queue(f"{name}-out", client=client)
+        self._task = client.submit(
+            run_process, module, name, key=name, workers=[worker], pure=False, allow_other_workers=False
+        )
+        self._lines: SimpleQueue[bytes | None] = SimpleQueue()
+        self._threads = [
+            threading.Thread(target=work, name=name, daemon=True) for work in (self._write, self._read)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def send(self, line: bytes) -> None:
+        """Queue a line for its standard input."""
+        self._lines.put(line)
+
+    def close(self) -> None:
+        """Forget it: its standard input ends. Blocks until its threads have ended."""
+        self._lines.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _write(self) -> None:
+        while True:
+            try:
+                line = self._lines.get(timeout=LOOK)
+            except Empty:
+                if self._task.done() or self.worker not in self._client.nthreads():
+                    self._out.put([])
+                    return
+                continue
+            self._in.put([] if line is None else [line])
+            if line is None:
+                return
+
+    def _read(self) -> None:
+        try:
+            while lines := self._out.get():
+                self._heard(lines)
+        finally:
+            self._heard(None)
+
+
+def run_process(module: str, name: str) -> None:
+    """On a worker: run a module, and carry lines between it and the queues of that name."""
+    from distributed import Queue, get_client
+
+    client = get_client()
+    taken, given = Queue(f"{name}-in", client=client), Queue(f"{name}-out", client=client)
+    child = subprocess.Popen(
+        [sys.executable, "-m", module],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    heard = time.monotonic()
+
+    def watch() -> None:
+        while child.poll() is None and time.monotonic() - heard < PATIENCE:
+            time.sleep(LOOK)
+        taken.put([])
+
+    lines: SimpleQueue[bytes] = SimpleQueue()
+    threads = [
+        threading.Thread(target=_read_lines, args=(child.stdout, lines), daemon=True),
+        threading.Thread(target=_give_lines, args=(lines, given), daemon=True),
+    ]
+    for thread in [*threads, threading.Thread(target=watch, daemon=True)]:
+        thread.start()
+    with child:
+        while (wanted := taken.get()) and child.stdin is not None:
+            heard = time.monotonic()
+            with suppress(BrokenPipeError):
+                child.stdin.write(b"".join(wanted))
+                child.stdin.flush()
+    for thread in threads:
+        thread.join()
+
+
+def _read_lines(stream: IO[bytes] | None, lines: SimpleQueue[bytes]) -> None:
+    for line in stream or ():
+        lines.put(line)
+    lines.put(b"")
+
+
+def _give_lines(lines: SimpleQueue[bytes], given: Any) -> None:
+    """Those that came meanwhile together; an empty list says that there are no more."""
+    while batch := [lines.get()]:
+        while not lines.empty():
+            batch.append(lines.get())
+        there = [line for line in batch if line]
+        if there:
+            given.put(there)
+        if len(there) < len(batch):
+            given.put([])
+            return

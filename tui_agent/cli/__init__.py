@@ -32,6 +32,7 @@ COMMANDS = {
     "resume": "go on with a session",
     "sessions": "list, show, search, export, import, fork, rename and delete sessions",
     "analyze": "recorded runs, ours or others', judged by any policy",
+    "fleet": "many runs at once, from a file of tasks: one board, one inbox",
     "bench": "recovery policies on equal faults: what each brings, and what it costs",
     "hooks": "recovery for another agent (Claude Code, Codex, OpenCode, …), through its own hooks",
     "hook": "one event of another agent's hooks, and the answer to it",

@@ -1,0 +1,95 @@
+"""`agent-tui fleet`: many runs at once, on one board or in lines."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_agent.cli.console import config_path
+from tui_agent.cli.options import (
+    Parser,
+    UsageError,
+    add_cluster_option,
+    add_run_options,
+    amount,
+    count,
+    one_of,
+    overrides,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_EXAMPLE = """
+agent-tui fleet tasks.jsonl --at-once 8 --max-fleet-cost 20
+agent-tui fleet tasks.jsonl --print --output json --approve all
+echo '{"task": "fix the tests", "workspace": "shop", "options": {"max_iterations": 20}}' > tasks.jsonl"""
+
+_EPILOG = """
+exit codes:
+  0 all were answered · 1 a line is wrong, or a run could not be carried out · 2 wrong usage
+  3 some ended without an answer · 130 ended before all runs (a bound, a signal): the same command goes on"""
+
+OWN = frozenset(
+    {"tasks", "at_once", "workers", "max_fleet_cost", "max_fleet_time", "print", "output", "out", "cluster"}
+)
+
+
+def parser() -> Parser:
+    made = Parser(
+        "fleet",
+        "Many runs at once: TASKS has a JSON object a line with `task`, and `workspace`, `model`, `options` and `id`\n"
+        "where they are wanted. Each run is an ordinary session. One board, one inbox for all questions; without a\n"
+        "terminal, or with --print, a line a change and a table at the end, and what needs an approval is denied\n"
+        "unless --approve allows it. What was begun is kept: the same command goes on where it was.",
+        _EXAMPLE + "\n" + _EPILOG,
+    )
+    made.add_argument("tasks", type=Path, metavar="TASKS.jsonl", help="the file of tasks")
+    group = made.add_argument_group("options of the fleet")
+    group.add_argument("--at-once", type=count, metavar="N", default=8, help="runs at a time (default 8)")
+    group.add_argument("--workers", type=count, metavar="N", help="processes for them (default: one a core)")
+    group.add_argument("--max-fleet-cost", type=amount, metavar="USD", help="what all runs together may cost")
+    group.add_argument("--max-fleet-time", type=amount, metavar="SECONDS", help="how long all of it may take")
+    group.add_argument(
+        "--out", type=Path, metavar="DIR", help="what is kept of it (default: TASKS.fleet beside it)"
+    )
+    group.add_argument("--print", action="store_true", help="lines in place of the board")
+    group.add_argument(
+        "--output",
+        type=one_of(("text", "json")),
+        default="text",
+        metavar="FORM",
+        help="of the end: text, json",
+    )
+    add_cluster_option(made)
+    add_run_options(made)
+    return made
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The exit code says how the runs ended; see `--help`."""
+    options = parser().parse(arguments)
+    if not options.tasks.is_file():
+        raise UsageError(f"agent-tui fleet: {options.tasks} is no file. Name a file with a task a line.")
+    import asyncio
+
+    from tui_agent.cluster import ClusterError
+    from tui_agent.fleet.fleet import Bounds
+    from tui_agent.fleet.opening import FleetArguments
+    from tui_agent.fleet.printed import run_printed
+
+    start = FleetArguments(
+        tasks=options.tasks,
+        bounds=Bounds(options.at_once, options.max_fleet_cost, options.max_fleet_time),
+        overrides={key: value for key, value in overrides(options).items() if key not in OWN},
+        config=config_path(options.config),
+        workers=options.workers,
+        out=options.out,
+        cluster=options.cluster,
+    )
+    try:
+        return asyncio.run(run_printed(start, sys.stdout, sys.stderr, options.output))
+    except ClusterError as error:
+        sys.stderr.write(f"agent-tui fleet: {error}\n")
+        return 1

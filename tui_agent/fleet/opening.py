@@ -1,0 +1,80 @@
+"""From the command's values to a fleet that can begin."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_agent.cluster import LOCAL, RemoteProcess, connected
+from tui_agent.config.settings import load_settings
+from tui_agent.fleet.fleet import Bounds, Fleet
+from tui_agent.fleet.hosts import LocalHost, RemoteHost
+from tui_agent.fleet.kept import Kept, kept_for
+from tui_agent.fleet.tasks import BadLine, FleetTask, read_tasks
+
+if TYPE_CHECKING:
+    from tui_agent.fleet.hosts import Host, Start
+    from tui_agent.runtime.operator import Operator
+
+
+@dataclass(frozen=True)
+class FleetArguments:
+    """One start of a fleet."""
+
+    tasks: Path
+    bounds: Bounds
+    overrides: Mapping[str, object] = field(default_factory=dict)
+    """Options for every run, by the name of their setting."""
+    config: Path | None = None
+    workers: int | None = None
+    """Processes; None: one a core."""
+    out: Path | None = None
+    cluster: str = LOCAL
+
+
+@dataclass(frozen=True)
+class OpenFleet:
+    """A fleet that can begin, the lines that are no tasks, and where its workers come from."""
+
+    fleet: Fleet
+    bad: tuple[BadLine, ...]
+    start: Start
+
+
+@asynccontextmanager
+async def open_fleet(
+    arguments: FleetArguments, operator_for: Callable[[FleetTask], Operator | None] = lambda _: None
+) -> AsyncIterator[OpenFleet]:
+    """Read the tasks and what is kept of them. Raises `ConfigError`, `SessionError`, `ClusterError`, `OSError`."""
+    config = None if arguments.config is None else str(arguments.config.resolve())
+    settings = load_settings(arguments.overrides, config)
+    overrides = {"workspace": str(Path.cwd()), **arguments.overrides}
+    tasks, bad = read_tasks(arguments.tasks, overrides, config)
+    kept = Kept(kept_for(arguments.tasks, arguments.out))
+    fleet = Fleet(tasks, overrides, config, settings.state_dir, kept, arguments.bounds, operator_for)
+    most = arguments.workers or os.cpu_count() or 1
+
+    async def start() -> Host | None:
+        return await LocalHost.start() if len(fleet.hosts) < most else None
+
+    if arguments.cluster == LOCAL:
+        yield OpenFleet(fleet, tuple(bad), start)
+        return
+    stack = ExitStack()
+    try:
+        client = await asyncio.to_thread(stack.enter_context, connected(arguments.cluster, most))
+
+        async def start_there() -> Host | None:
+            taken = {host.name for host in fleet.hosts}
+            free = [worker for worker in await asyncio.to_thread(client.nthreads) if worker not in taken]
+            return RemoteHost(free[0], partial(RemoteProcess, client)) if free else None
+
+        yield OpenFleet(fleet, tuple(bad), start_there)
+    finally:
+        await asyncio.to_thread(stack.close)

@@ -1,0 +1,85 @@
+"""How one run stands, in a row of a board: folded from its events wherever they are, and sent in their place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict
+
+from tui_agent.core.badge import badge_of
+from tui_agent.terminal_text import one_line
+
+if TYPE_CHECKING:
+    from tui_agent.core.state import RunState
+
+_LONGEST = 200
+
+
+class RunRow(BaseModel):
+    """A row of the board."""
+
+    model_config = ConfigDict(frozen=True)
+
+    badge: str = ""
+    """Where the run stands, in one word (`core.badge`); empty before its first event."""
+    task: str = ""
+    model: str = ""
+    step: int = 0
+    last_step: int | None = None
+    ring: tuple[int, ...] = ()
+    """For each of the last failures, how many of them are identical to it."""
+    attempts: int = 0
+    """Of the call that failed most often."""
+    blocked: int = 0
+    """Calls that do not run until something changes."""
+    chance: float | None = None
+    """Chance that the next step succeeds, 0 to 1."""
+    cost: float | None = None
+    """USD, of the whole session; None: unknown."""
+    tokens: int = 0
+    asks: int = 0
+    """Questions that wait for somebody."""
+    failing: str = ""
+    """The newest failure that still stands."""
+    answer: str = ""
+    """How it ended, or what it answered."""
+    started: float = 0.0
+    ended: float | None = None
+    """Seconds since the epoch."""
+    at: float = 0.0
+    """Of the newest event."""
+
+    @property
+    def over(self) -> bool:
+        """The run has ended."""
+        return self.ended is not None
+
+
+def row_of(state: RunState) -> RunRow:
+    """The row of a session's newest run."""
+    run, recovery, metrics = state.run, state.recovery, state.metrics
+    slots = [slot.signature for slot in recovery.ring.slots if slot is not None]
+    alike = Counter(slots)
+    entries = recovery.attempts.entries.values()
+    newest = recovery.ring.newest
+    begun = bool(run.number)
+    return RunRow(
+        badge=str(badge_of(state)) if begun else "",
+        task=one_line(state.session.title or run.task, _LONGEST),
+        model=one_line(state.model, _LONGEST),
+        step=run.iteration,
+        last_step=run.last_step,
+        ring=tuple(alike[signature] for signature in slots),
+        attempts=max((entry.count for entry in entries), default=0),
+        blocked=sum(recovery.blocks(entry) for entry in entries),
+        chance=recovery.cognition.next_step.stated,
+        cost=metrics.session_usage.cost if begun else None,
+        tokens=metrics.session_usage.tokens,
+        asks=len(state.approvals) + (state.escalation is not None) + len(state.server_questions),
+        failing="" if newest is None else one_line(newest.message, _LONGEST),
+        answer=one_line(run.answer if run.outcome == "answered" else run.reason, _LONGEST),
+        started=metrics.started_at,
+        ended=metrics.ended_at,
+        at=state.at,
+    )
