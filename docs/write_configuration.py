@@ -33,9 +33,8 @@ option, variable, the workspace's `.agent-tui.toml`, your own `config.toml` (or 
 `AGENT_TUI_CONFIG`), default. Relative paths in a file are relative to that file.
 
 Keys marked † cannot be set by a workspace's `.agent-tui.toml`: it comes with a checkout, perhaps a
-stranger's. There, `approve` may only be `ask`, a model's name holds neither an address nor a script, and what
-bounds the expense (LIMITS) may only be
-lower than your own file (else the default) has it.
+stranger's. There, `approve` may only be `ask`, and a model's name holds neither an address nor a script. What bounds
+the expense may only be lower than in your own file (else than the default): LIMITS.
 `/settings` in the console shows each with its value and where that comes from, and changes your own file.
 Provider keys stand in no file; they come from the providers' own variables (`OPENAI_API_KEY`, …).
 """

@@ -383,7 +383,7 @@ async def test_a_field_that_is_drawn_once_more_after_it_was_removed_is_blank() -
         asked = console.ask()
         await console.card_takes_keys()
         await console.press("e")
-        await console.until(lambda: "^S run it so" in console.shown())
+        await console.until(lambda: "^S run this" in console.shown())
         field = console.card.query_one("ArgumentsEditor TextArea")
         asked.cancel()
         await console.until(lambda: console.card is None)

@@ -189,7 +189,7 @@ def _overall(found: dict[str, Summary]) -> str:
     said = (
         "Steps and tokens: medians from the first failure until none was open, of the runs that came to that. Person "
         "needed: somebody was asked, or the run ended without its answer; after: the median time until then, by the "
-        "clock of the runs, in which a model reads 2,000 tokens a second and writes 40, and waits pass as they are."
+        "clock of the runs. There a model reads 2,000 tokens a second and writes 40, and waits pass as they are."
     )
     return f"{table(head, lines)}\n\n{said}"
 

@@ -90,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise UsageError(
-            f"{path} cannot be changed: {why}. It is as it was; mend it, and try again."
+            f"{path} cannot be changed: {why}. It is as it was; correct it, and try again."
         ) from error
 
 

@@ -35,9 +35,9 @@ def system_prompt(
             f"Commands run on {platform.system()} with bash."
         ),
         (
-            "Look before you change: read a file before you edit it, make the smallest change that does the work, "
-            "and check it by running what the project has for that (its tests, its linter). Calls that only read "
-            "may be sent together in one reply. When the work is done, say so by calling `finish` with the answer; "
+            "Look before you change: read a file before you edit it, and make the smallest change that does the work. "
+            "Check it by running what the project has for that (its tests, its linter). Calls that only read may be "
+            "sent together in one reply. When the work is done, say so by calling `finish` with the answer; "
             f"{asking}"
         ),
         system_rule(operator_present=operator_present),

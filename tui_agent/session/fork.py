@@ -55,7 +55,7 @@ def fork_choice(
     note: str = "",
     files: bool = False,
 ) -> ForkChoice:
-    """The fork at this point with what was entered. What is empty goes as it went; `DROP` as a note sends none.
+    """The fork at this point with what was entered. What is empty stays as it was; `DROP` as a note sends none.
 
     Another answer is given where the question is open.
     """

@@ -19,7 +19,7 @@ from tui_agent.console.prompt.fields import TextField
 from tui_agent.frontend.lines.passages import is_plain
 from tui_agent.terminal_text import one_line
 
-KEYS = key_line(("^S", "run it so"), ("Esc", "leave it as it was"), ("^E", "all as JSON"))
+KEYS = key_line(("^S", "run this"), ("Esc", "leave it as it was"), ("^E", "all as JSON"))
 
 
 class ArgumentsError(ValueError):

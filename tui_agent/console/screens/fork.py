@@ -119,7 +119,7 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
         with VerticalScroll(can_focus=False):
             yield Static(self._place(), id="place")
             yield Static(
-                Content("This session stays as it is. What is left empty goes as it went."),
+                Content("This session stays as it is. A field that you leave empty keeps what it had."),
                 classes="fork--hint",
             )
             yield label("Policy")

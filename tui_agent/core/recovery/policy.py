@@ -97,7 +97,7 @@ class RecoveryPolicy(BaseModel):
     cognition: Literal["off", "walk", "chance"] = "chance"
     """Strategies: shown only, by FunnelCanary's walk of confidence, or by the chance that the next step succeeds."""
     pivot_errors: Count = 3
-    """Newest errors of which one must have been seen before, in its shape, for PIVOT under `chance`."""
+    """PIVOT under `chance` needs an error that has been seen before, in its shape, among so many of the newest."""
     pivot_chance: Share = 0.05
     """PIVOT under `chance` where the next step is less likely to succeed than this, whatever the errors are."""
     confidence_start: Share = 0.3

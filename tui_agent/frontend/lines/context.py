@@ -97,7 +97,7 @@ def sentences(use: ContextUse) -> Iterator[str]:
     if use.compact_at is not None:
         yield f"{_MARK} A summary is made at about {compact(use.compact_at)} tokens; /compact makes one now."
     elif use.budget is None:
-        yield "How long a prompt of this model may be is not known; --context-tokens says it. /compact makes a summary."
+        yield "The window of this model is unknown; set it with --context-tokens. /compact makes a summary."
     else:
         yield "No summary is made by itself (compact_at = 0); /compact makes one."
     if use.calibration != 1.0:

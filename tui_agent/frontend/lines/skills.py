@@ -26,8 +26,8 @@ def skill_lines(found: Skills, width: int) -> list[Line]:
     if not lines:
         lines.append((Span("There is none.", "bold"),))
     hint = (
-        "A skill is a folder with a SKILL.md, which begins with its name and description, in .agent-tui/skills, "
-        ".agents/skills or .claude/skills of the workspace, or in skills beside your config.toml. /skills NAME asks "
-        "for one."
+        "A skill is a folder with a SKILL.md, which begins with its name and description. It lies in "
+        ".agent-tui/skills, .agents/skills or .claude/skills of the workspace, or in skills beside your config.toml. "
+        "/skills NAME asks for one."
     )
     return [*lines, (), *((Span(text, "muted"),) for text in wrap(hint, width))]
