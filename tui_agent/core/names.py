@@ -6,7 +6,7 @@ Apart from the models that use them, so that the first paint does not wait for p
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal, get_args
+from typing import Literal, Self, get_args
 
 PolicyName = Literal["forge", "gigi", "funnelcanary", "hpd", "combined"]
 POLICIES: tuple[PolicyName, ...] = get_args(PolicyName)
@@ -60,76 +60,47 @@ class Decision(StrEnum):
         return {"allow": "allowed", "ask": "made to ask", "deny": "denied"}[self]
 
 
-class FailureKind(StrEnum):
+class _Worded(StrEnum):
+    """Values that people and the model read in other words."""
+
+    in_words: str
+
+    def __new__(cls, value: str, in_words: str = "") -> Self:
+        member = str.__new__(cls, value)
+        member._value_, member.in_words = value, in_words
+        return member
+
+
+class FailureKind(_Worded):
     """What went wrong."""
 
-    NO_TOOL_CALL = "no_tool_call"
-    INVALID_TOOL_CALL = "invalid_tool_call"
-    UNKNOWN_TOOL = "unknown_tool"
-    TOOL_EXECUTION = "tool_execution"
-    MODEL_API = "model_api"
-    CANCELLED = "cancelled"
-    UNVERIFIED_CLAIM = "unverified_claim"
-
-    @property
-    def in_words(self) -> str:
-        """As people read it."""
-        return _FAILURES[self]
+    NO_TOOL_CALL = "no_tool_call", "no tool call"
+    INVALID_TOOL_CALL = "invalid_tool_call", "invalid call"
+    UNKNOWN_TOOL = "unknown_tool", "unknown tool"
+    TOOL_EXECUTION = "tool_execution", "tool failed"
+    MODEL_API = "model_api", "model fault"
+    CANCELLED = "cancelled", "cancelled"
+    UNVERIFIED_CLAIM = "unverified_claim", "unverified claim"
 
 
-_FAILURES = {
-    FailureKind.NO_TOOL_CALL: "no tool call",
-    FailureKind.INVALID_TOOL_CALL: "invalid call",
-    FailureKind.UNKNOWN_TOOL: "unknown tool",
-    FailureKind.TOOL_EXECUTION: "tool failed",
-    FailureKind.MODEL_API: "model fault",
-    FailureKind.CANCELLED: "cancelled",
-    FailureKind.UNVERIFIED_CLAIM: "unverified claim",
-}
-
-
-class FaultKind(StrEnum):
+class FaultKind(_Worded):
     """Kinds of a failed model call."""
 
-    RATE_LIMIT = "rate_limit"
-    TIMEOUT = "timeout"
-    CONNECTION = "connection"
-    SERVER = "server"
-    OVERLOADED = "overloaded"
-    STREAM_CUT = "stream_cut"
-    CONTEXT_OVERFLOW = "context_overflow"
-    BAD_OUTPUT = "bad_output"
-    AUTH = "auth"
-    PERMISSION = "permission"
-    NOT_FOUND = "not_found"
-    BAD_REQUEST = "bad_request"
-    QUOTA = "quota"
-    CONTENT_POLICY = "content_policy"
-    NO_TOOLS = "no_tools"
-
-    @property
-    def in_words(self) -> str:
-        """As people and the model read it."""
-        return _FAULTS[self]
-
-
-_FAULTS = {
-    FaultKind.RATE_LIMIT: "rate limit",
-    FaultKind.TIMEOUT: "timeout",
-    FaultKind.CONNECTION: "no connection",
-    FaultKind.SERVER: "server error",
-    FaultKind.OVERLOADED: "server overloaded",
-    FaultKind.STREAM_CUT: "stream cut",
-    FaultKind.CONTEXT_OVERFLOW: "prompt too long",
-    FaultKind.BAD_OUTPUT: "unreadable reply",
-    FaultKind.AUTH: "key not accepted",
-    FaultKind.PERMISSION: "not permitted",
-    FaultKind.NOT_FOUND: "not found",
-    FaultKind.BAD_REQUEST: "bad request",
-    FaultKind.QUOTA: "quota used up",
-    FaultKind.CONTENT_POLICY: "content policy",
-    FaultKind.NO_TOOLS: "no tool calls",
-}
+    RATE_LIMIT = "rate_limit", "rate limit"
+    TIMEOUT = "timeout", "timeout"
+    CONNECTION = "connection", "no connection"
+    SERVER = "server", "server error"
+    OVERLOADED = "overloaded", "server overloaded"
+    STREAM_CUT = "stream_cut", "stream cut"
+    CONTEXT_OVERFLOW = "context_overflow", "prompt too long"
+    BAD_OUTPUT = "bad_output", "unreadable reply"
+    AUTH = "auth", "key not accepted"
+    PERMISSION = "permission", "not permitted"
+    NOT_FOUND = "not_found", "not found"
+    BAD_REQUEST = "bad_request", "bad request"
+    QUOTA = "quota", "quota used up"
+    CONTENT_POLICY = "content_policy", "content policy"
+    NO_TOOLS = "no_tools", "no tool calls"
 
 
 class Level(StrEnum):
