@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,9 @@ import pytest
 from tests.formats import samples
 from tests.formats.samples import TRAJECTORIES
 from tui_agent.analysis.patterns import joined, pattern_of
-from tui_agent.analysis.runs import FileReport, RunReport, analyze
+from tui_agent.analysis.runs import FileReport, First, RunReport, analyze
 from tui_agent.analysis.summary import Summary, summaries
-from tui_agent.analysis.table import as_csv, as_json, as_text
+from tui_agent.analysis.table import as_csv, as_html, as_json, as_text
 from tui_agent.cli import analyze as command
 from tui_agent.cli.options import UsageError
 from tui_agent.core.events import Failure, FailureKind
@@ -33,7 +34,7 @@ def _by_policy(files: list[FileReport]) -> dict[str, Summary]:
     return {total.policy: total for total in summaries(files)}
 
 
-def recording(folder: Path, failures: int, reward: float | None = 1.0) -> Path:
+def recording(folder: Path, failures: int, reward: float | None = 1.0, name: str = "failing") -> Path:
     """One call that fails `failures` times in a row and then succeeds, and an answer."""
     messages: list[dict[str, object]] = [{"role": "user", "content": "Make it"}]
     for number in range(failures + 1):
@@ -44,7 +45,7 @@ def recording(folder: Path, failures: int, reward: float | None = 1.0) -> Path:
             {"role": "tool", "tool_call_id": f"c{number}", "content": text},
         ]
     messages.append({"role": "assistant", "content": "Made."})
-    path = folder / f"failing-{failures}.json"
+    path = folder / f"{name}-{failures}.json"
     path.write_text(json.dumps([{"task_id": failures, "trial": 0, "reward": reward, "traj": messages}]))
     return path
 
@@ -276,3 +277,69 @@ def test_policies_side_by_side_report_what_each_reports_alone(tmp_path: Path, na
     assert len(together) >= len(POLICIES)
     for policy in POLICIES:
         assert [row for row in together if row.policy == policy] == _rows(analyze([path], [policy]))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_line_goes_beyond_the_terminal_and_nothing_is_lost(tmp_path: Path, width: int) -> None:
+    files = analyze(
+        [recording(tmp_path, 3), recording(tmp_path, 4, name="a-name-that-is-rather-long-for-a-file")]
+    )
+    wide, fitted = as_text(files), as_text(files, width=width)
+    assert max(map(len, fitted.splitlines())) <= width < max(map(len, wide.splitlines()))
+    words = {word for word in re.findall(r"[\w.%]+", wide) if word != "policy"}
+    assert not {word for word in words if word not in fitted.replace("\n    ", " ")}
+
+
+def test_one_page_has_plots_and_tables_and_needs_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recording(tmp_path, 3)
+    page = tmp_path / "report.html"
+    assert command.main([str(tmp_path), "--html", str(page)]) == 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert f"Written: {page}" in said.err
+    text = page.read_text("utf-8")
+    assert text.count("<svg") == 2
+    assert "What became of failures" in text
+    assert "By rule: runs that it would have interrupted" in text
+    assert not re.findall(r"<script|src=|href=|url\(|@import", text)
+    assert "default-src 'none'" in text
+
+
+def test_recorded_text_stays_text_in_the_page() -> None:
+    hostile = "<img src=x>\x1b[2J"
+    row = RunReport(hostile, "combined", reward=1.0)
+    row.firsts["pivot"] = First("pivot", 1, 1, 1, hostile, "", "")
+    text = as_html([FileReport(hostile, (row,), error=hostile)])
+    assert "<img" not in text
+    assert "\x1b" not in text
+
+
+def test_a_page_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recording(tmp_path, 3)
+    assert command.main([str(tmp_path), "--html", str(tmp_path / "none" / "page.html")]) == 2
+    assert "does not exist" in capsys.readouterr().err
+    (tmp_path / "folder.html").mkdir()
+    assert command.main([str(tmp_path), "--html", str(tmp_path / "folder.html")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+class _Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_how_far_it_is_is_said_where_no_bar_can_be_drawn_too() -> None:
+    now = [0.0]
+    lines = io.StringIO()
+    with command.Progress(lines, lambda: now[0]) as progress:
+        for done in range(1, 5):
+            now[0] += 6.0
+            progress(done, 9, Path("x.json"))
+    assert lines.getvalue() == "2 of 9 files read\n4 of 9 files read\n"
+    screen = _Screen()
+    with command.Progress(screen, lambda: 0.0) as progress:
+        progress(3, 9, Path("x.json"))
+    assert "3/9 x.json" in screen.getvalue()
+    assert screen.getvalue().endswith("\r\x1b[K")

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 from tui_agent import __version__
-from tui_agent.bench import plots
+from tui_agent.analysis import plots
 from tui_agent.bench.behaviours import BEHAVIOURS
 from tui_agent.bench.bench import ROWS
 from tui_agent.bench.case import all_cases
@@ -455,15 +455,8 @@ def page(rows: Sequence[Row], found: dict[str, Summary]) -> str:
             if spans:
                 words = "harm on healthy runs" if which else "success on faults"
                 drawings.append((heading, plots.rows(spans, -0.25, 0.25, f"{words}, percentage points")))
-    body = "".join(f"<h2>{escape(title)}</h2>{drawing}" for title, drawing in drawings)
-    return (
-        "<!doctype html><html lang=en><meta charset=utf-8><title>Recovery policies on equal faults</title><style>"
-        "body{font:15px/1.5 system-ui,sans-serif;max-width:1100px;margin:2rem auto;padding:0 1rem;color:#1c2430}"
-        "table{border-collapse:collapse;font-size:13px;display:block;overflow-x:auto}td,th{padding:3px 8px;"
-        "border-bottom:1px solid #dde3ea;text-align:right}td:first-child,th:first-child{text-align:left}"
-        "pre{background:#f4f6f9;padding:.7rem;overflow-x:auto}</style>"
-        f"{body}{_html(markdown(rows, found))}"
-    )
+    title, _, rest = markdown(rows, found).partition("\n\n")
+    return plots.page(title.lstrip("# "), drawings, _html(rest))
 
 
 def _html(text: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self, TextIO
 
 from tui_agent.cli.options import Parser, UsageError, add_cluster_option
 from tui_agent.core.names import POLICIES
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _EXAMPLE = """
 agent-tui analyze runs/                          all five policies over every recording in a folder
+agent-tui analyze runs/ --html report.html                       the same as one page with plots
 agent-tui analyze session.jsonl --policy combined --format json
 agent-tui analyze runs/ --policy combined --operator absent     as if nobody could have been asked
 agent-tui analyze runs/ --out results.parquet --cluster tcp://head:8786
@@ -48,6 +50,12 @@ def parser() -> Parser:
         help="judge by this policy; may be repeated (default: all five)",
     )
     made.add_argument("--format", choices=["text", "json", "csv"], default="text", help="default: text")
+    made.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="write a page with plots to FILE, which needs nothing else, in place of the text",
+    )
     made.add_argument("--jobs", type=int, metavar="N", help="processes (default: one a core)")
     made.add_argument(
         "--operator",
@@ -77,6 +85,11 @@ def main(arguments: Sequence[str]) -> int:
     if missing:
         sys.stderr.write(f"agent-tui analyze: {missing[0]} does not exist. Check the name.\n")
         return 2
+    if options.html is not None and (options.out is not None or options.sql):
+        raise UsageError("agent-tui analyze: --html does not go with --out or --sql.")
+    if options.html is not None and not options.html.parent.is_dir():
+        sys.stderr.write(f"agent-tui analyze: the folder of {options.html} does not exist. Make it first.\n")
+        return 2
     results = [found for path in options.paths if (found := results_in(path))]
     try:
         if not results:
@@ -94,7 +107,7 @@ def _analyze(options: argparse.Namespace) -> int:
     from tui_agent.analysis.runs import reports
 
     policies = tuple(dict.fromkeys(options.policy or POLICIES))
-    with _progress() as progress:
+    with Progress(sys.stderr, time.monotonic) as progress:
         try:
             files = reports(
                 options.paths,
@@ -112,8 +125,22 @@ def _analyze(options: argparse.Namespace) -> int:
         if options.out is not None or options.sql:
             return _keep(files, options)
         listed = list(files)
+    if options.html is not None and not _write_page(listed, options):
+        return 2
     _print(listed, options)
     return 1 if any(file.error for file in listed) else 0
+
+
+def _write_page(files: Sequence[FileReport], options: argparse.Namespace) -> bool:
+    from tui_agent.analysis import table
+
+    try:
+        options.html.write_text(table.as_html(files, patterns=options.patterns), "utf-8")
+    except OSError as error:
+        sys.stderr.write(f"agent-tui analyze: {options.html} cannot be written: {error.strerror}.\n")
+        return False
+    sys.stderr.write(f"Written: {options.html}\n")
+    return True
 
 
 def _print(files: Sequence[FileReport], options: argparse.Namespace) -> None:
@@ -124,8 +151,11 @@ def _print(files: Sequence[FileReport], options: argparse.Namespace) -> None:
             text = table.as_json(files)
         case "csv":
             text = table.as_csv(files)
+        case _ if options.html is not None:
+            text = ""
         case _:
-            text = table.as_text(files, everything=options.all, patterns=options.patterns)
+            width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+            text = table.as_text(files, everything=options.all, patterns=options.patterns, width=width)
     sys.stdout.write(text)
 
 
@@ -155,20 +185,34 @@ def _answer(results: Sequence[Path], options: argparse.Namespace) -> None:
     sys.stdout.write(answer_text(ask(results, options.sql), options.format))
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int, Path], None] | None]:
-    """A bar on a terminal, which goes away."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    try:
-        yield _bar
-    finally:
-        sys.stderr.write("\r\x1b[K")
+EVERY = 10.0
+"""Seconds between two lines about how far it is, where no bar can be drawn."""
 
 
-def _bar(done: int, total: int, path: Path) -> None:
-    filled = 30 * done // total
-    name = path.name if path.name.isprintable() else "…"
-    sys.stderr.write(f"\r\x1b[K[{'█' * filled}{'·' * (30 - filled)}] {done}/{total} {name[:40]}")
-    sys.stderr.flush()
+class Progress:
+    """How many files are read: a bar on a terminal, a line now and then elsewhere. `clock` counts seconds."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float]) -> None:
+        self._stream, self._clock = stream, clock
+        self._bar = stream.isatty()
+        self._said = clock()
+
+    def __call__(self, done: int, total: int, path: Path) -> None:
+        if self._bar:
+            filled = 30 * done // total
+            name = path.name if path.name.isprintable() else "…"
+            count = f"{done}/{total}"
+            room = max(0, shutil.get_terminal_size().columns - 35 - len(count))
+            self._stream.write(f"\r\x1b[K[{'█' * filled}{'·' * (30 - filled)}] {count} {name[:room]}")
+        elif self._clock() - self._said >= EVERY:
+            self._said = self._clock()
+            self._stream.write(f"{done} of {total} files read\n")
+        self._stream.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave nothing of the bar."""
+        if self._bar:
+            self._stream.write("\r\x1b[K")
