@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_PATH_KEYS = ("file_path", "path", "notebook_path", "filename", "file", "target_file", "filepath")
+_PATH_KEYS = ("file_path", "path", "notebook_path", "filename", "file", "target_file", "filepath", "filePath")
 
 EDIT_TOOLS = frozenset(
     {

@@ -241,19 +241,35 @@ class Codex(Format):
         match payload.get("type"):
             case "token_count":
                 self._usage(payload)
+            case "item_completed":
+                self._completed(object_at(payload, "item"), at)
             case "user_message":
                 self._user_event(text_at(payload, "message"), at)
-            case "agent_message" if not self.items:
-                self._open(at).text = text_at(payload, "message")
-                self.answered[text_at(payload, "message")] += 1
-                self.closed = True
-            case "agent_message" | "agent_reasoning" | "agent_reasoning_raw_content":
+            case "agent_message":
+                self._agent_event(text_at(payload, "message"), at)
+            case "agent_reasoning" | "agent_reasoning_raw_content":
                 pass  # the same text stands in an item
             case "turn_aborted" | "error" | "stream_error" as kind:
                 self.closed = True
                 self._broke(kind, text_at(payload, "message"), at)
             case other:
                 self.leave_out(f"event_msg {other if isinstance(other, str) else 'without a type'}")
+
+    def _completed(self, item: Record, at: float | None) -> None:
+        """What newer versions say of texts; of commands it repeats what their outputs say."""
+        match item.get("type"):
+            case "UserMessage":
+                self._user_event(content_text(item.get("content")), at)
+            case "AgentMessage":
+                self._agent_event(content_text(item.get("content")), at)
+            case other:
+                self.leave_out(f"event_msg item_completed {other if isinstance(other, str) else ''}".rstrip())
+
+    def _agent_event(self, text: str, at: float | None) -> None:
+        if not self.items:
+            self._open(at).text = text
+            self.answered[text] += 1
+            self.closed = True
 
     def _broke(self, kind: str, message: str, at: float | None) -> None:
         if kind == "turn_aborted":
@@ -296,7 +312,8 @@ _DENIED = (
     "exec command rejected by user",
     "rejected by user",
     "patch rejected by user",
-    "user cancelled MCP tool call",
+    "user cancelled mcp tool call",
+    "command blocked by pretooluse hook",
 )
 _ABORTED = ("aborted by user", "aborted", "command interrupted")
 _FAILED = (

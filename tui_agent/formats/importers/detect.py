@@ -7,11 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tui_agent.formats.importers.atif import ATIF
 from tui_agent.formats.importers.claude_code import ClaudeCode
 from tui_agent.formats.importers.codex import Codex
+from tui_agent.formats.importers.copilot_cli import CopilotCLI
+from tui_agent.formats.importers.gemini_cli import GeminiCLI
 from tui_agent.formats.importers.mini_swe_agent import MiniSWEAgent
 from tui_agent.formats.importers.mistral_vibe import MistralVibe
+from tui_agent.formats.importers.mistral_vibe_store import MistralVibeStore
 from tui_agent.formats.importers.openai_messages import OpenAIMessages
+from tui_agent.formats.importers.opencode import OpenCode
 from tui_agent.formats.importers.openhands import OpenHands
 from tui_agent.formats.importers.openhands_history import OpenHandsResults
 from tui_agent.formats.importers.own import OwnSession
@@ -28,11 +33,16 @@ FORMATS: tuple[type[Format], ...] = (
     OwnSession,
     ClaudeCode,
     Codex,
+    CopilotCLI,
+    GeminiCLI,
+    OpenCode,
+    ATIF,
     OpenHands,
     OpenHandsResults,
     TauBench,
     SWEAgent,
     MiniSWEAgent,
+    MistralVibeStore,
     MistralVibe,
     OpenAIMessages,
 )

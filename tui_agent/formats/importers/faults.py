@@ -63,3 +63,11 @@ def rejection_kind(message: str) -> FailureKind:
     if _MALFORMED.search(head) and not _NO_CALL.search(head):
         return FailureKind.INVALID_TOOL_CALL
     return FailureKind.NO_TOOL_CALL
+
+
+_REFUSED = re.compile(r"(?:[^\n]{1,80}: )?This call of \S+ was not executed")
+
+
+def refused_by_hooks(message: str) -> bool:
+    """Whether a failure is a refusal of ours, given through the agent's hooks."""
+    return bool(_REFUSED.match(message))

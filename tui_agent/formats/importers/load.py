@@ -19,6 +19,7 @@ from tui_agent.formats.importers.judgement import judged
 from tui_agent.formats.importers.labels import LABEL_FILE, grade_beside
 from tui_agent.formats.importers.normalise import facts
 from tui_agent.formats.importers.own import OwnSession
+from tui_agent.formats.importers.reading import LINE_FILES
 from tui_agent.formats.importers.transcript import (
     ImportReport,
     Transcript,
@@ -220,7 +221,7 @@ def _same(journal: Path, lines: bytes) -> bool:
 
 # --- files and folders -----------------------------------------------------------------------------
 
-_SUFFIXES = (".jsonl", ".json", ".traj")
+_SUFFIXES = (".jsonl", ".json", ".traj", ".jsonl.zst")
 
 
 def find_transcripts(paths: Iterable[Path]) -> list[Path]:
@@ -238,7 +239,7 @@ def find_transcripts(paths: Iterable[Path]) -> list[Path]:
 
 
 def _is_session(folder: Path) -> bool:
-    if (folder / JOURNAL_NAME).is_file() or (folder / "messages.jsonl").is_file():
+    if any((folder / name).is_file() for name in (*LINE_FILES, "CURRENT")):
         return True
     events = folder if folder.name == "events" else folder / "events"
     return events.is_dir() and next(events.glob("*.json"), None) is not None

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
+from tui_agent.formats.importers.databases import DatabaseSession, is_database
 from tui_agent.formats.importers.transcript import TranscriptError
 
 if TYPE_CHECKING:
@@ -92,7 +93,11 @@ def unreadable(path: Path, error: OSError) -> TranscriptError:
 
 def source_of(path: Path) -> Source:
     """The source at `path`, by what is there now. Raises `OSError`, `TranscriptError`."""
+    if is_database(path):
+        return DatabaseRows(path)
     if path.is_dir():
+        if (path / "journal").is_dir():
+            return Journals(path)
         for name in LINE_FILES:
             if (path / name).is_file():
                 return LineFile(path / name, path)
@@ -322,6 +327,44 @@ def _is_event(entry: os.DirEntry[str]) -> bool:
     return entry.name.endswith(".json") and entry.is_file()
 
 
+class Journals:
+    """A session's folder with journals of lines, of which the newest is written; old ones may be taken away."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._files: dict[Path, LineFile] = {}
+
+    def read(self) -> Recording | None:
+        """See `Source`. What was in a journal that was cut is known already."""
+        whole = Recording(self.path)
+        for path in sorted((self.path / "journal").glob("*.jsonl")):
+            new = self._files.setdefault(path, LineFile(path)).read()
+            if new is not None:
+                whole.records += new.records
+                whole.lines += new.lines
+                whole.damaged += new.damaged
+                whole.torn = new.torn
+                whole.modified = max(whole.modified, new.modified)
+        if not whole.modified:
+            return None
+        whole.meta = _meta(self.path / "meta.json")
+        return whole
+
+
+class DatabaseRows:
+    """A session in a database."""
+
+    def __init__(self, path: Path) -> None:
+        self._session = DatabaseSession(path)
+
+    def read(self) -> Recording | None:
+        """See `Source`."""
+        rows = self._session.rows()
+        if not rows:
+            return None
+        return Recording(self._session.path, rows, modified=self._session.modified)
+
+
 class CompressedFile:
     """Lines of JSON that were compressed when the session was put away."""
 
@@ -336,7 +379,7 @@ class CompressedFile:
             return None
         again, self._seen = self._seen != _NOTHING, seen
         recording = Recording(self.path, again=again, modified=max(state.st_mtime, 0.0))
-        zstd = _zstd(self.path)
+        zstd = zstd_reader(self.path)
         size = 0
         try:
             with zstd.open(self.path, "rb") as file:
@@ -357,7 +400,7 @@ class CompressedFile:
         return recording
 
 
-def _zstd(path: Path) -> Any:
+def zstd_reader(path: Path) -> Any:
     """Python's own reader of zstd, or its backport for Python before 3.14."""
     for name in ("compression.zstd", "backports.zstd"):
         try:

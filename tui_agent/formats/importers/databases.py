@@ -1,0 +1,128 @@
+"""OpenCode's database as a source: one session of it, and those of its sub-agents, row by row as they change.
+
+It is opened for reading only, and never made: the name of a session in it is `opencode.db/ID`.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tui_agent.formats.importers.transcript import TranscriptError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tui_agent.formats.importers.reading import Record
+
+_PATIENCE = 1.0
+"""Seconds for a writer to let us read."""
+_ROWS = """
+WITH RECURSIVE family(id) AS (
+    SELECT id FROM session WHERE id = :session
+    UNION SELECT session.id FROM session JOIN family ON session.parent_id = family.id
+)
+SELECT 'session', id, '', id, time_created, time_updated,
+    json_object('id', id, 'parentID', parent_id, 'directory', directory, 'title', title)
+    FROM session WHERE id IN family AND time_updated >= :since
+UNION ALL SELECT 'message', id, '', session_id, time_created, time_updated, data
+    FROM message WHERE session_id IN family AND time_updated >= :since
+UNION ALL SELECT 'part', id, message_id, session_id, time_created, time_updated, data
+    FROM part WHERE session_id IN family AND time_updated >= :since
+"""
+_NEWEST = "SELECT id FROM session WHERE parent_id IS NULL ORDER BY time_updated DESC LIMIT 1"
+_OWN = ("table", "id", "messageID", "sessionID", "at")
+"""Names that the columns have in a row's object; in its data they may mean something else."""
+
+
+def is_database(path: Path) -> bool:
+    """A session in a database, or the database."""
+    return path.parent.suffix == ".db" or path.suffix == ".db"
+
+
+def sessions_in(database: Path) -> list[tuple[Path, float, str]]:
+    """Its sessions, but for those of sub-agents, the newest first: their names, when they were written last (seconds
+    since the epoch), and their folders; none where it cannot be read.
+    """
+    query = (
+        "SELECT id, time_updated, directory FROM session WHERE parent_id IS NULL ORDER BY time_updated DESC"
+    )
+    with suppress(sqlite3.Error), closing(_opened(database)) as connection:
+        return [(database / key, at / 1_000, folder) for key, at, folder in connection.execute(query)]
+    return []
+
+
+def _opened(database: Path) -> sqlite3.Connection:
+    uri = f"{database.absolute().as_uri()}?mode=ro"
+    return sqlite3.connect(uri, uri=True, timeout=_PATIENCE, check_same_thread=False)
+
+
+class DatabaseSession:
+    """The rows of one session that are new, or were changed, as objects like those of OpenCode's own export."""
+
+    def __init__(self, path: Path) -> None:
+        """`path`: the database's, with the session's id behind it; without one the newest session."""
+        self.path = path
+        self._database = path if path.suffix == ".db" else path.parent
+        self._session = "" if path.suffix == ".db" else path.name
+        self._since = 0
+        self._known: dict[str, int] = {}
+        """Rows of the last moment that was read, by a mark of their content: that moment may not be over."""
+        self._seen: tuple[float, ...] = ()
+
+    @property
+    def modified(self) -> float:
+        """When a row was written last, in seconds since the epoch."""
+        return self._since / 1_000
+
+    def rows(self) -> list[Record] | None:
+        """None where nothing was written. Raises `OSError`, `TranscriptError`."""
+        seen = tuple(_written(self._database))
+        if seen == self._seen:
+            return None
+        self._database.stat()
+        try:
+            with closing(_opened(self._database)) as connection:
+                changed = list(self._changed(connection))
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error) or "busy" in str(error):
+                return None
+            raise TranscriptError(
+                str(self.path), f"it cannot be read ({error}).", "Is it OpenCode's database?"
+            ) from error
+        except sqlite3.Error as error:
+            raise TranscriptError(
+                str(self.path), f"it cannot be read ({error}).", "It may be damaged."
+            ) from error
+        self._seen = seen
+        return changed
+
+    def _changed(self, connection: sqlite3.Connection) -> Iterator[Record]:
+        if not self._session:
+            self._session = next((key for (key,) in connection.execute(_NEWEST)), "")
+        rows = connection.execute(_ROWS, {"session": self._session, "since": self._since}).fetchall()
+        rows.sort(key=lambda row: (row[4], row[0] == "part", row[1]))
+        latest = max((row[5] for row in rows), default=self._since)
+        known, self._known = self._known, {row[1]: hash(row[6]) for row in rows if row[5] == latest}
+        self._since = latest
+        for *columns, _, data in rows:
+            if known.get(columns[1]) != hash(data):
+                yield {**_object(data), **dict(zip(_OWN, columns, strict=True))}
+
+
+def _object(data: Any) -> Record:
+    with suppress(ValueError, TypeError, RecursionError):
+        value = json.loads(data)
+        if isinstance(value, dict):
+            return value
+    return {}
+
+
+def _written(database: Path) -> Iterator[float]:
+    for name in (database.name, f"{database.name}-wal"):
+        with suppress(OSError):
+            state = (database.parent / name).stat()
+            yield from (state.st_mtime_ns, state.st_size)

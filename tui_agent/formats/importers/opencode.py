@@ -1,0 +1,220 @@
+"""OpenCode sessions: rows of its database, or the document of `opencode export`.
+
+Messages have parts, which change while they come in: a row that is given again takes the place of the one before. A
+command that fails is `completed` to it, with the exit code in the metadata of its part.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tui_agent.formats.importers.faults import classified
+from tui_agent.formats.importers.openai_messages import judged
+from tui_agent.formats.importers.step_reader import Format, StepReader
+from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Result, Said, Transcript, Turn
+from tui_agent.formats.importers.values import (
+    count_at,
+    exit_message,
+    json_text,
+    number_at,
+    object_at,
+    objects_at,
+    plain,
+    text_at,
+    time_at,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tui_agent.formats.importers.reading import Record, Recording
+
+_REJECTED = ("The user rejected permission", "The user has specified a rule which prevents")
+_ABORTED = ("Tool execution aborted", "Tool execution was interrupted")
+
+
+class OpenCode(Format):
+    """A session with those of its sub-agents."""
+
+    name = "OpenCode"
+    revises = True
+
+    def __init__(self, report: ImportReport) -> None:
+        super().__init__(report)
+        self._sessions: dict[str, _Conversation] = {}
+
+    @classmethod
+    def matches(cls, recording: Recording) -> bool:
+        """Rows of its tables, or its export."""
+        if any(record.get("table") == "session" for record in recording.records[:5]):
+            return True
+        inner = objects_at(recording.document, "messages")
+        return "info" in object_at(recording.document) and any(
+            "parts" in one and "info" in one for one in inner[:5]
+        )
+
+    @classmethod
+    def records(cls, recording: Recording) -> Sequence[Any]:
+        return list(_rows(recording.document)) if recording.document is not None else recording.records
+
+    def take(self, row: Record) -> None:
+        """Read one row."""
+        key = text_at(row, "sessionID")
+        if key not in self._sessions:
+            transcript = (
+                self.transcript if not self._sessions else Transcript(subagent=True, operator_present=False)
+            )
+            self._sessions[key] = _Conversation(self.report, transcript)
+        self._sessions[key].take(row)
+
+    @property
+    def lanes(self) -> list[Transcript]:
+        started = {key: call for one in self._sessions.values() for key, call in one.started.items()}
+        for key, one in self._sessions.items():
+            one.transcript.lane = started.get(key, key) if one.transcript.subagent else ""
+        return [one.transcript for one in self._sessions.values()] or [self.transcript]
+
+
+def _rows(export: Any) -> Iterator[Record]:
+    """The rows that an export was made of."""
+    info = object_at(export, "info")
+    session = text_at(info, "id")
+    yield {**info, "table": "session", "sessionID": session}
+    for message in objects_at(export, "messages"):
+        about = object_at(message, "info")
+        yield {**about, "table": "message", "sessionID": session}
+        for part in objects_at(message, "parts"):
+            yield {**part, "table": "part", "sessionID": session, "messageID": text_at(about, "id")}
+
+
+class _Conversation(StepReader):
+    """Rows of one session."""
+
+    def __init__(self, report: ImportReport, transcript: Transcript) -> None:
+        super().__init__(report, transcript)
+        self.started: dict[str, str] = {}
+        """Calls by the sessions that they began."""
+        self._turns: dict[str, Turn] = {}
+        """By message."""
+        self._said: dict[str, int] = {}
+        """The places of the operator's messages."""
+        self._texts: dict[tuple[str, str], dict[str, str]] = {}
+        """Texts by message and kind, then by part."""
+
+    def take(self, row: Record) -> None:
+        """Read one row."""
+        match row.get("table"):
+            case "session":
+                transcript = self.transcript
+                transcript.id = text_at(row, "id") or text_at(row, "sessionID")
+                transcript.workspace = text_at(row, "directory") or transcript.workspace
+                transcript.title = text_at(row, "title")
+            case "message":
+                self._message(row)
+            case _:
+                self._part(row)
+
+    def _message(self, row: Record) -> None:
+        key, at = text_at(row, "id"), _at(row, "time", "created")
+        if row.get("role") == "user":
+            self._said.setdefault(key, -1)
+            return
+        turn = self._turns.get(key)
+        if turn is None:
+            turn = self._turns[key] = Turn(at)
+            self.add(turn)
+        turn.model = text_at(row, "modelID")
+        self.transcript.model = turn.model or self.transcript.model
+        turn.finish_reason = text_at(row, "finish").replace("tool-calls", "")
+        turn.prompt_tokens = count_at(row, "tokens", "input")
+        turn.completion_tokens = count_at(row, "tokens", "output")
+        cost = number_at(row, "cost")
+        turn.cost = cost or None
+        self.touch(turn)
+        self._broke(key, object_at(row, "error"), at)
+
+    def _broke(self, key: str, error: Record, at: float | None) -> None:
+        if not error or (key, "error") in self._texts:
+            return
+        self._texts[key, "error"] = {}
+        if text_at(error, "name") == "MessageAbortedError":
+            self.interrupted(at)
+        else:
+            message = text_at(error, "data", "message") or text_at(error, "name")
+            self.add(Faulted(classified(message, count_at(error, "data", "statusCode")), at))
+
+    def _part(self, row: Record) -> None:
+        owner, kind = text_at(row, "messageID"), text_at(row, "type")
+        if owner in self._said:
+            self._words(owner, row)
+        elif (turn := self._turns.get(owner)) is None:
+            self.leave_out("part without its message")
+        elif kind in {"text", "reasoning"}:
+            text = self._text(owner, kind, row)
+            turn.text, turn.reasoning = (text, turn.reasoning) if kind == "text" else (turn.text, text)
+            self.touch(turn)
+        elif kind == "tool":
+            self._tool(turn, row)
+        elif kind == "compaction":
+            self.compacted(_at(row, "at"))
+        else:
+            self.leave_out(f"part {kind or 'without a type'}")
+
+    def _text(self, owner: str, kind: str, row: Record) -> str:
+        texts = self._texts.setdefault((owner, kind), {})
+        texts[text_at(row, "id")] = text_at(row, "text")
+        return "\n\n".join(text for text in texts.values() if text)
+
+    def _words(self, owner: str, row: Record) -> None:
+        if row.get("type") != "text" or row.get("synthetic") is True or row.get("ignored") is True:
+            self.leave_out("part added by OpenCode")
+            return
+        said = Said(self._text(owner, "text", row), _at(row, "at"))
+        if self._said[owner] < 0:
+            self._said[owner] = len(self.transcript.steps)
+            self.add(said)
+        else:
+            self.transcript.steps[self._said[owner]] = said
+            self.touch(said)
+
+    def _tool(self, turn: Turn, row: Record) -> None:
+        key, state = text_at(row, "callID") or text_at(row, "id"), object_at(row, "state")
+        given = plain(object_at(state, "input"))
+        call = Call(key, text_at(row, "tool") or "unnamed", json_text(given), given)
+        known = next((place for place, one in enumerate(turn.calls) if one.id == key), None)
+        if known is None:
+            self.call(turn, call)
+        else:
+            turn.calls[known] = call
+            self.calls[key] = turn, call
+        if session := text_at(state, "metadata", "sessionId"):
+            self.started[session] = key
+        if (result := _result(call, state)) is not None:
+            self.ended(turn, call, result)
+        else:
+            self.touch(turn)
+
+
+def _result(call: Call, state: Record) -> Result | None:
+    """How a call ended; None while it runs."""
+    at = _at(state, "time", "end")
+    match state.get("status"):
+        case "completed":
+            text, code = text_at(state, "output"), count_at(state, "metadata", "exit")
+            if code:
+                said = text_at(state, "metadata", "output") or text
+                return judged(call, text, at, exit_message(code, said))
+            return judged(call, text, at, None)
+        case "error":
+            error = text_at(state, "error")
+            if error.startswith(_REJECTED):
+                return Result("denied", error, at, error)
+            if error.startswith(_ABORTED):
+                return Result("cancelled", error, at, "interrupted by the operator")
+            return judged(call, error, at, error)
+    return None
+
+
+def _at(record: Record, *path: str) -> float | None:
+    """Its times are in milliseconds."""
+    return time_at(record, *path)
