@@ -15,7 +15,7 @@ LATER = QUIET * 2
 class Growth:
     """Writes a file piece by piece; each look comes a moment later, without waiting."""
 
-    def __init__(self, path: Path, policy: str | None = None) -> None:
+    def __init__(self, path: Path, policy: str = "combined") -> None:
         self.path = path
         self.watched = Watched(path, policy)
         self.now = 4e9

@@ -33,11 +33,9 @@ def whole(growth: Growth) -> list[dict[str, Any]]:
     return told(judge(load_transcripts(growth.path)[0], growth.watched.policy).events)
 
 
-@pytest.mark.parametrize("policy", [None, "hpd"])
+@pytest.mark.parametrize("policy", ["combined", "hpd"])
 @pytest.mark.parametrize("name", LINES)
-def test_line_by_line_it_comes_to_what_the_whole_file_says(
-    name: str, policy: str | None, tmp_path: Path
-) -> None:
+def test_line_by_line_it_comes_to_what_the_whole_file_says(name: str, policy: str, tmp_path: Path) -> None:
     growth = Growth(tmp_path / "session", policy)
     for line in pieces(tmp_path / "sample", name):
         growth.add(line)

@@ -34,6 +34,7 @@ COMMANDS = {
     "analyze": "recorded runs, ours or others', judged by any policy",
     "fleet": "many runs at once, from a file of tasks: one board, one inbox",
     "bench": "recovery policies on equal faults: what each brings, and what it costs",
+    "watch": "another agent's session while it runs: panes, or lines for a log",
     "hooks": "recovery for another agent (Claude Code, Codex, OpenCode, …), through its own hooks",
     "hook": "one event of another agent's hooks, and the answer to it",
     "explain": "a rule of the rule book: what it does, why, its keys, its source",

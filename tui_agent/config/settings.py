@@ -248,6 +248,11 @@ class Settings(BaseModel):
         """The user's own file: the one that was read (`--config`), or would be read if it were there."""
         return self._user_file or user_config_file()
 
+    @property
+    def asked_policy(self) -> bool:
+        """This start names a policy: it holds for what was recorded too."""
+        return self.origin("policy").startswith("--")
+
     def origin(self, key: str) -> str:
         """Where the value of a key (`section.name` in a section) came from; `default` where nothing sets it."""
         return self._sources.get(key, "default")

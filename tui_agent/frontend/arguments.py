@@ -27,7 +27,7 @@ LATEST: Final = Newest.LATEST
 class ConsoleArguments:
     """One start of the console.
 
-    At most one of `task`, `demo`, `replay` and `resume` is set; with none, the console waits for a message.
+    At most one of `task`, `demo`, `replay`, `watch` and `resume` is set; with none, the console waits for a message.
     """
 
     overrides: dict[str, object] = field(default_factory=dict)
@@ -39,6 +39,8 @@ class ConsoleArguments:
     """Name of a built-in scenario."""
     replay: str | Newest | None = None
     """A session's id or title, the newest one, or a file to play."""
+    watch: tuple[str, ...] = ()
+    """Sessions of other agents to look at while they go on: files or folders, each in a tab."""
     replay_speed: float = 1.0
     """Times the recorded speed."""
     at_event: int = 0

@@ -74,8 +74,7 @@ def open_recording(path: Path, settings: Settings) -> Recording:
 
         raise no_such_run(str(path), settings.run, 1)
     notices = tuple(_notices(index))
-    policy = _asked_policy(settings)
-    if not policy:
+    if not settings.asked_policy:
         return Recording(path, index, notices=notices)
     return _judged_anew(Recording(path, index, notices=notices), settings)
 
@@ -111,12 +110,7 @@ def _imported(path: Path, settings: Settings, fault: JournalError) -> Recording:
     if not chosen.report.clean:
         notices = (chosen.report.summary(), *notices)
     recording = Recording(path, EventList(chosen.events), notices=notices)
-    return _judged_anew(recording, settings) if _asked_policy(settings) else recording
-
-
-def _asked_policy(settings: Settings) -> str:
-    """The policy that this start names; empty: none."""
-    return settings.policy if settings.sources["policy"].startswith("--") else ""
+    return _judged_anew(recording, settings) if settings.asked_policy else recording
 
 
 def _notices(index: JournalIndex) -> Iterator[str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from tui_agent.formats.importers.databases import is_database, sessions_in
 from tui_agent.formats.importers.load import find_transcripts
 from tui_agent.store.journal import JOURNAL_NAME, sessions_folder
+from tui_agent.store.provenance import is_foreign
 
 RUNNING = 900.0
 """Seconds since it was written last within which a session is taken for running: a command may take long."""
@@ -89,6 +90,7 @@ AGENTS: dict[str, Callable[[], Iterable[Path]]] = {
 }
 """Their names as `--agent` takes them, and where their sessions are."""
 OURS = "agent-tui"
+NAMES = (*AGENTS, OURS)
 
 
 def sessions_of(agent: str, state_dir: Path) -> list[Found]:
@@ -112,7 +114,9 @@ def running(state_dir: Path, now: float) -> list[Found]:
 
     Of a session that our hooks keep too, the agent's own file is the one.
     """
-    found = [one for agent in (*AGENTS, OURS) for one in sessions_of(agent, state_dir)]
+    found = [one for agent in AGENTS for one in sessions_of(agent, state_dir)]
+    kept = sessions_folder(state_dir)
+    found += [one for one in sessions_of(OURS, state_dir) if not is_foreign(one.path, kept)]
     return sorted((one for one in found if now - one.modified < RUNNING), key=_age)
 
 

@@ -52,10 +52,13 @@ class _Lane:
 class Watched:
     """One session. `update` is asked again and again; `events` are numbered from 1 without gaps."""
 
-    def __init__(self, path: Path, policy: str | RecoveryPolicy | None = None) -> None:
-        """Without a policy our own sessions keep the verdicts that they had, others are judged by `combined`."""
+    def __init__(
+        self, path: Path, policy: str | RecoveryPolicy = DEFAULT_POLICY, *, rejudge: bool = False
+    ) -> None:
+        """`rejudge`: sessions of ours too, which otherwise keep the verdicts that they had."""
         self.path = path
         self.policy = policy
+        self.rejudge = rejudge
         self.events: list[events.Event] = []
         self._growing = Growing(path)
         self._reader: Format | None = None
@@ -125,7 +128,7 @@ class Watched:
         self._lanes.clear()
         self._own_facts.clear()
         self._taken = 0
-        self._own = None if self.policy is None else GrowingJudgement(self.policy)
+        self._own = GrowingJudgement(self.policy) if self.rejudge else None
 
     def _own_events(self, reader: OwnSession) -> int:
         new = reader.events[self._taken :]
@@ -160,7 +163,7 @@ class Watched:
             base_at=self._growing.modified,
         )
         present = None if not transcript.subagent else reader.transcript.operator_present
-        return _Lane(transcript, facts, GrowingJudgement(self.policy or DEFAULT_POLICY, present))
+        return _Lane(transcript, facts, GrowingJudgement(self.policy, present))
 
     def _place(self) -> int:
         """Put what is new in the lanes behind what stands, in the order of time; how many events stand."""

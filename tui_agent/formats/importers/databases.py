@@ -16,8 +16,7 @@ from tui_agent.formats.importers.transcript import TranscriptError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tui_agent.formats.importers.reading import Record
-
+Record = dict[str, Any]
 _PATIENCE = 1.0
 """Seconds for a writer to let us read."""
 _ROWS = """

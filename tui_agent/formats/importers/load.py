@@ -231,14 +231,15 @@ def find_transcripts(paths: Iterable[Path]) -> list[Path]:
     """
     found: list[Path] = []
     for path in paths:
-        if not path.is_dir() or _is_session(path):
+        if not path.is_dir() or is_session(path):
             found.append(path)
         else:
             found.extend(_within(path))
     return list(dict.fromkeys(found))
 
 
-def _is_session(folder: Path) -> bool:
+def is_session(folder: Path) -> bool:
+    """Whether a folder is that of one session."""
     if any((folder / name).is_file() for name in (*LINE_FILES, "CURRENT")):
         return True
     events = folder if folder.name == "events" else folder / "events"
@@ -251,7 +252,7 @@ def _within(folder: Path) -> list[Path]:
         if child.name.startswith("."):
             continue
         if child.is_dir() and not child.is_symlink():
-            found.extend([child] if _is_session(child) else _within(child))
+            found.extend([child] if is_session(child) else _within(child))
         elif child.name.endswith(_SUFFIXES) and child.name != LABEL_FILE and child.is_file():
             found.append(child)
     return found

@@ -1,0 +1,177 @@
+"""`agent-tui watch`: another agent's session while it runs, in the console's panes or in lines."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_agent.cli.console import config_path, open_console
+from tui_agent.cli.options import (
+    Parser,
+    UsageError,
+    add_console_options,
+    add_place_options,
+    add_policy_option,
+    overrides,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tui_agent.config.settings import Settings
+    from tui_agent.watch.places import Found
+    from tui_agent.watch.watched import Watched
+
+_EXAMPLE = """
+agent-tui watch                         the running sessions of this folder, else of this machine
+agent-tui watch claude-code             the newest session of an agent
+agent-tui watch rollout.jsonl --print >> watch.log
+agent-tui watch codex --until-stuck || echo "it is stuck: $?" """
+
+_STAYS = 5.0
+"""Seconds that a run must have been over before `--until-stuck` takes it for ended."""
+
+
+def parser() -> Parser:
+    """Options of `watch`."""
+    made = Parser(
+        "watch",
+        "Look at another agent's session while it runs: what each detector makes of it, and what our policy would do.\n"
+        "Nothing of the agent is touched; its files are only read.",
+        _EXAMPLE,
+    )
+    made.add_argument(
+        "session",
+        nargs="?",
+        metavar="FILE|DIR|AGENT",
+        help="a session's file or folder, a folder of sessions (the newest), or an agent's name",
+    )
+    made.add_argument("--print", dest="lines", action="store_true", help="no screen: lines, as for a log")
+    made.add_argument("--once", action="store_true", help="what is there now, in lines, then end")
+    made.add_argument(
+        "--until-stuck",
+        action="store_true",
+        help="in lines, until the policy would stop (exit code 4) or ask (5); 0 once the run is over",
+    )
+    add_policy_option(
+        made, "judge it by this one (default: combined; a session of ours keeps the verdicts that it had)"
+    )
+    add_place_options(made)
+    add_console_options(made)
+    return made
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Watch; the exit code."""
+    namespace = parser().parse(arguments)
+    from tui_agent.config.settings import load_settings
+
+    alone = {"lines", "once", "until_stuck"}
+    given = {key: value for key, value in overrides(namespace).items() if key not in alone}
+    settings = load_settings(given, namespace.config)
+    found = _chosen(namespace.session, settings)
+    if namespace.lines or namespace.once or namespace.until_stuck or settings.plain:
+        _name_others(found)
+        return _in_lines(found[0], settings, once=namespace.once, until_stuck=namespace.until_stuck)
+    from tui_agent.frontend.arguments import ConsoleArguments
+
+    paths = tuple(str(one.path) for one in found)
+    return open_console(ConsoleArguments(overrides=given, config=config_path(namespace.config), watch=paths))
+
+
+def _chosen(wanted: str | None, settings: Settings) -> list[Found]:
+    """The sessions that are meant, the first of them first. Raises `UsageError` where there is none."""
+    from tui_agent.formats.importers.databases import is_database
+    from tui_agent.formats.importers.load import is_session
+    from tui_agent.watch import places
+
+    if wanted is None:
+        return _running(settings)
+    if wanted in places.NAMES:
+        found = places.sessions_of(wanted, settings.state_dir)
+        here = [one for one in found if one.works_in(settings.workspace)]
+        if not found:
+            raise UsageError(
+                f"agent-tui watch: {wanted} has no session on this machine.\n"
+                "Start it, or name a session's file. Where sessions are looked for: docs/AGENTS.md"
+            )
+        return (here or found)[:1]
+    path = Path(wanted).expanduser()
+    if path.is_dir() and not is_session(path):
+        below = places.sessions_below(path)
+        if not below:
+            raise UsageError(f"agent-tui watch: {wanted} holds no session that can be read.")
+        return below[:1]
+    if path.exists() or is_database(path) or (path.suffix and path.parent.is_dir()):
+        return [places.Found("", path, 0.0)]
+    raise UsageError(
+        f"agent-tui watch: {wanted!r} is no file, no folder and no agent.\nAgents: {', '.join(places.NAMES)}."
+    )
+
+
+def _running(settings: Settings) -> list[Found]:
+    from tui_agent.watch import places
+
+    found = places.running(settings.state_dir, time.time())
+    here = [one for one in found if one.works_in(settings.workspace)]
+    if not found:
+        minutes = round(places.RUNNING / 60)
+        raise UsageError(
+            f"agent-tui watch: no agent has written a session on this machine in the last {minutes} minutes.\n"
+            f"Start one, or name it: {', '.join(places.NAMES)}, or a session's file."
+        )
+    return here or found
+
+
+def _name_others(found: list[Found]) -> None:
+    from tui_agent.terminal_text import one_line
+
+    for one in found[1:]:
+        sys.stderr.write(f"agent-tui: also running: {one.agent} in {one_line(one.workspace)} ({one.path})\n")
+
+
+def _in_lines(found: Found, settings: Settings, *, once: bool, until_stuck: bool) -> int:
+    from tui_agent.core.recovery.policy import preset
+    from tui_agent.store.redaction import Redactor
+    from tui_agent.watch.following import STUCK, Lines, ended, follow, stuck_in, stuck_now
+    from tui_agent.watch.watched import QUIET, Watched
+
+    watched = Watched(
+        found.path,
+        preset(settings.policy, **settings.recovery.overrides()),
+        rejudge=settings.asked_policy,
+    )
+    lines = Lines(_write, Redactor.from_environment(os.environ).redact)
+    begun, over_since = False, 0.0
+    for stand in follow(watched, (lambda: time.time() + QUIET) if once else time.time):
+        now = time.monotonic()
+        if stand is not None:
+            if not begun:
+                _introduce(watched)
+            lines.show(watched.events, stand)
+            stuck = stuck_in(watched.events[stand:]) if begun else stuck_now(watched.events)
+            begun, over_since = True, now
+            if until_stuck and stuck is not None:
+                return STUCK[stuck.level]
+        elif not begun and once:
+            raise watched.fault or UsageError(f"agent-tui watch: {found.path} is not there.")
+        if begun and once:
+            return 0
+        if until_stuck and begun and ended(watched.events) and now - over_since > _STAYS:
+            return 0
+    return 0
+
+
+def _introduce(watched: Watched) -> None:
+    from tui_agent.terminal_text import one_line
+
+    title = f", {one_line(watched.title, 80)}" if watched.title else ""
+    sys.stderr.write(f"agent-tui: watching {watched.agent}{title} ({watched.path})\n")
+
+
+def _write(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
