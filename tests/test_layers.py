@@ -25,6 +25,7 @@ FLOORS = (
     {"runtime"},
     {"store"},
     {"formats"},
+    {"playbook"},
     {"session"},
     {"event_lines"},
     {"watch"},

@@ -9,13 +9,14 @@ import pytest
 
 from tests import openai_server as server
 from tests.bench.harness import CASES, journal, ran, without_times
-from tui_agent.bench.case import Call, Fault, Step
+from tui_agent.bench.case import Call, Fault, Step, all_cases
 from tui_agent.bench.operators import Kind
 from tui_agent.bench.run import RealModel
 from tui_agent.cli import main
 from tui_agent.config.settings import Settings
 from tui_agent.core.names import FaultKind
 
+ROOT = Path(__file__).resolve().parents[2]
 PLAIN = CASES["plain-work/upper"]
 
 
@@ -48,6 +49,17 @@ async def test_another_seed_gives_another_run(tmp_path: Path) -> None:
             tuple(str(event["input"]) for event in journal(tmp_path) if event["type"] == "tool_started")
         )
     assert len(calls) > 1
+
+
+async def test_earlier_runs_of_a_case_teach_the_playbook_for_the_one_that_counts(tmp_path: Path) -> None:
+    own = {case.id: case for case in all_cases(ROOT / "docs" / "playbook")}["own-way/tests"]
+    without, learned = [
+        await ran(tmp_path, own, policy, behaviour="repeats") for policy in ("combined", "playbook-6")
+    ]
+    notes = [event for event in journal(tmp_path) if "note.playbook" in event.get("rules", ())]
+    assert notes
+    assert (without.solved, learned.solved) == (False, True)
+    assert learned.iterations < without.iterations
 
 
 async def test_a_fault_of_the_model_is_waited_for_by_the_clock_of_the_run_alone(tmp_path: Path) -> None:

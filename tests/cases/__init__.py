@@ -59,6 +59,8 @@ class Call(Form):
     """Files of the workspace that the call changed."""
     hint: str = ""
     """What the tool says would help with its failure."""
+    known: dict[str, Any] | None = None
+    """What the playbook says of it (`events.Suggestion`)."""
     held: str | None = None
     """The line that the call's file holds afterwards, whatever its result says."""
 
@@ -358,7 +360,7 @@ _OUTCOMES = {"gives": "succeeds", "fails": "fails", "times_out": "times_out", "d
 """Keys of a call that hold a text, and the outcome that they stand for."""
 
 _FLAGS = frozenset({"cancelled", "malformed", "unknown"})
-_FACTS = frozenset({"exits", "long", "transient", "changed", "hint", "held"})
+_FACTS = frozenset({"exits", "long", "transient", "changed", "hint", "known", "held"})
 
 
 def _call(table: dict[str, Any], where: str) -> Call:
@@ -380,7 +382,7 @@ def _call(table: dict[str, Any], where: str) -> Call:
         fields["input"] = _input(tool, argument, where)
     if "long" in table:
         fields["text"] = "word " * (table["long"] // 5)
-    fields |= {fact: table[fact] for fact in ("transient", "hint", "held") if fact in table}
+    fields |= {fact: table[fact] for fact in ("transient", "hint", "known", "held") if fact in table}
     changes = tool in WRITERS and fields.get("outcome", "succeeds") == "succeeds"
     fields["changed"] = table.get("changed", [fields["input"]["path"]] if changes else [])
     return _made(Call, fields, where)

@@ -37,7 +37,8 @@ def can_be_played(case: Case) -> bool:
     """Whether tools and a model can bring about what the case describes.
 
     Nothing in a live run cancels a sibling, hands over an incoherent history or breaks the program on demand; hints
-    come from the real tools, and how much of a window the system prompt takes is not the case's to say.
+    come from the real tools, what is known of a failure from earlier runs, and how much of a window the system prompt
+    takes is not the case's to say.
     """
     replies = [step.action for step in case.steps if isinstance(step.action, Reply)]
     calls = [call for reply in replies for call in reply.calls]
@@ -47,7 +48,7 @@ def can_be_played(case: Case) -> bool:
             for step in case.steps
         )
         and not any(isinstance(step.action, End) and step.action.outcome == "error" for step in case.steps)
-        and not any(call.outcome == "cancelled" or call.hint for call in calls)
+        and not any(call.outcome == "cancelled" or call.hint or call.known for call in calls)
         and case.context_tokens is None
     )
 

@@ -325,6 +325,7 @@ class Player:
             transient=call.transient,
             unknown_effect=call.outcome == "times_out",
             hint=call.hint,
+            known=None if call.known is None else events.Suggestion.model_validate(call.known),
         )
 
     # --- the operator ---------------------------------------------------------------------------------------

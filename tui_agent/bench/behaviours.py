@@ -216,7 +216,14 @@ class Machine:
         self._made = _Made("done")
 
     def _told(self, step: Step, text: str) -> bool:
-        return bool(step.tell and re.search(step.tell, text, re.MULTILINE))
+        return bool(step.tell and re.search(step.tell, text, re.MULTILINE)) or self._remembered(step, text)
+
+    @staticmethod
+    def _remembered(step: Step, text: str) -> bool:
+        """Whether a text says of the call that works here that it worked in earlier runs."""
+        named = re.findall(r"In earlier runs .*?`([^`]+)`[^`]*(?:`([^`]+)`)?", text)
+        own = {word for call in step.cure for word in call.arguments.values() if isinstance(word, str)}
+        return any(own.intersection(names) for names in named)
 
     def _heeds(self, step: Step, heard: _Heard) -> float:
         """How likely what it was told moves it."""

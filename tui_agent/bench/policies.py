@@ -44,6 +44,8 @@ class Contestant:
     peer: str = ""
     asks: bool = False
     """Somebody may be asked: it is compared with and without an operator."""
+    earlier: int = 0
+    """Runs of the same case before the one that counts, with other draws, from which the playbook learns."""
 
     def watcher(self) -> Peer:
         """The peer's rule, new for each run."""
@@ -91,7 +93,11 @@ CONTESTANTS: Mapping[str, Contestant] = {
         *(Contestant(f"without-{name}", recovery=changes) for name, changes in LEFT_OUT.items()),
         Contestant("notes-only", recovery={"attempts": "advise", "stuck": False, "breaker": False}),
         Contestant("refusals-only", recovery={"note": "none"}),
+        Contestant("playbook-6", earlier=6),
     )
 }
 REFERENCE = "retries"
 """What harm is measured against: whatever succeeds under it should not fail under another."""
+
+STANDARD = tuple(name for name, one in CONTESTANTS.items() if not one.earlier)
+"""Those that are compared where none is named."""

@@ -25,7 +25,7 @@ from tui_agent.bench.figures import (
     summaries,
 )
 from tui_agent.bench.operators import OPERATORS
-from tui_agent.bench.policies import CONTESTANTS, LEFT_OUT, REFERENCE
+from tui_agent.bench.policies import CONTESTANTS, LEFT_OUT, REFERENCE, STANDARD
 from tui_agent.bench.run import Row
 from tui_agent.parquet import RESULTS, ParquetError, columns_of, rows_file
 
@@ -404,7 +404,7 @@ def _how(rows: Sequence[Row]) -> str:
 
 def _policies(rows: Sequence[Row]) -> str:
     names = list(dict.fromkeys(row.policy for row in rows))
-    return "" if set(names) == set(CONTESTANTS) else f"--policies {','.join(names)} "
+    return "" if set(names) == set(STANDARD) else f"--policies {','.join(names)} "
 
 
 def _models(rows: Sequence[Row]) -> str:

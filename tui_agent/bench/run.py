@@ -6,7 +6,7 @@ import asyncio
 import random
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -227,8 +227,27 @@ async def run_unit(
     journal: Path,
     real: RealModel | None = None,
 ) -> Row:
-    """One run. `scratch` is a place for its workspace; its journal goes to the folder `journal`."""
+    """One run, after the earlier ones that its contestant has. `scratch` is a place for its workspace; its journal goes
+    to the folder `journal`.
+    """
     workspace, state_dir = fresh(case.files, scratch)
+    for number in range(contestant.earlier):
+        earlier = replace(unit, seed=-1 - number - contestant.earlier * unit.seed)
+        await _play(case, earlier, contestant, operator, workspace, state_dir, journal, real)
+        renew(case.files, workspace)
+    return await _play(case, unit, contestant, operator, workspace, state_dir, journal, real)
+
+
+async def _play(
+    case: Case,
+    unit: Unit,
+    contestant: Contestant,
+    operator: Kind,
+    workspace: Path,
+    state_dir: Path,
+    journal: Path,
+    real: RealModel | None,
+) -> Row:
     clock = Clock()
     referee = _Referee(case, contestant, operator, clock)
     settings, model, tools = _made(case, unit, contestant, clock, workspace, state_dir, real)
@@ -260,8 +279,14 @@ async def run_unit(
 def fresh(files: Mapping[str, str], scratch: Path) -> tuple[Path, Path]:
     """A workspace with these files, and a place for the session; whatever was there before is gone."""
     workspace, state_dir = scratch / "workspace", scratch / "state"
-    for folder in (workspace, state_dir):
-        shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(state_dir, ignore_errors=True)
+    renew(files, workspace)
+    return workspace, state_dir
+
+
+def renew(files: Mapping[str, str], workspace: Path) -> None:
+    """The workspace with these files and no others."""
+    shutil.rmtree(workspace, ignore_errors=True)
     workspace.mkdir(parents=True)
     for name, content in files.items():
         path = workspace / name
@@ -269,7 +294,6 @@ def fresh(files: Mapping[str, str], scratch: Path) -> tuple[Path, Path]:
         path.write_text(content, encoding="utf-8")
         if content.startswith("#!"):
             path.chmod(0o755)
-    return workspace, state_dir
 
 
 def _made(

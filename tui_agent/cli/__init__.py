@@ -33,6 +33,7 @@ COMMANDS = {
     "sessions": "list, show, search, export, import, fork, rename and delete sessions",
     "analyze": "recorded runs, ours or others', judged by any policy",
     "fleet": "many runs at once, from a file of tasks: one board, one inbox",
+    "playbook": "what helped against failures in earlier runs: list, show, learn, forget, edit, export",
     "bench": "recovery policies on equal faults: what each brings, and what it costs",
     "watch": "another agent's session while it runs: panes, or lines for a log",
     "hooks": "recovery for another agent (Claude Code, Codex, OpenCode, …), through its own hooks",

@@ -84,7 +84,7 @@ def _bench(options: argparse.Namespace) -> int:
     from tui_agent.bench.bench import Plan, run
     from tui_agent.bench.case import chosen
     from tui_agent.bench.operators import OPERATORS
-    from tui_agent.bench.policies import CONTESTANTS
+    from tui_agent.bench.policies import CONTESTANTS, STANDARD
 
     if options.repeat < 1 or (options.jobs is not None and options.jobs < 1):
         raise UsageError("agent-tui bench: --repeat and --jobs are 1 or more.")
@@ -95,7 +95,7 @@ def _bench(options: argparse.Namespace) -> int:
     plan = Plan(
         cases=tuple(case.id for case in chosen(options.cases)),
         behaviours=_names(options.behaviours, BEHAVIOURS, "--behaviours"),
-        policies=_names(options.policies, CONTESTANTS, "--policies"),
+        policies=_names(options.policies, CONTESTANTS, "--policies") if options.policies else STANDARD,
         operators=_names(options.operators, OPERATORS, "--operators"),
         seeds=tuple(range(options.seed, options.seed + options.repeat)),
         model=options.model or "",

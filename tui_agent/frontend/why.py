@@ -139,7 +139,10 @@ def explain(replay: Replay, seq: int, call_id: str = "") -> Why:
         raw=message,
         normalised=normalise(message) if message else "",
         same_as=_same_as(incident, failure, seq) if message else (),
-        counts=tuple(_counts(judged.recovery, verdict, key, getattr(event, "tool", ""))),
+        counts=(
+            *_counts(judged.recovery, verdict, key, getattr(event, "tool", "")),
+            *_known(failure, judged.recovery),
+        ),
         read=str(getattr(event, "content", "")),
         note=after.note or "",
         rule=rule,
@@ -363,6 +366,14 @@ def _counts(
     for detector, record in said.items():
         if record.reason:
             yield _count(detector, "", record)
+
+
+def _known(failure: events.Failure | None, recovery: RecoveryState) -> Iterator[Count]:
+    """What the playbook said about the failure."""
+    known = failure.known if failure is not None and recovery.policy.playbook else None
+    if known is not None:
+        stands = f"{known.repair}: worked {known.worked} of {known.tried} times, {known.base:.0%} recover without it"
+        yield Count("playbook", stands, events.Level.GUIDE.value, Rule.NOTE_PLAYBOOK.value)
 
 
 def _attempts(recovery: RecoveryState, key: str) -> str:

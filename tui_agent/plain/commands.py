@@ -341,6 +341,15 @@ class PlainCommands:
         if servers is None or not servers.rows():
             self._say("No MCP server is configured; agent-tui mcp add NAME COMMAND adds one.")
 
+    async def playbook(self, argument: str) -> None:
+        from tui_agent.frontend.lines.playbook import known, playbook_lines
+
+        if argument:
+            self._say(await session_commands.playbook(self._session, argument))
+            return
+        found = await asyncio.to_thread(known, self._session.playbook, time.time())
+        self._paper.lines(text_of(playbook_lines(found, WIDE)))
+
     # --- sessions -------------------------------------------------------------------------------------------
 
     async def editor(self, _: str) -> None:

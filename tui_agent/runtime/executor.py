@@ -66,6 +66,13 @@ class _Issued:
         return facts_of(self.index, self.call, self.arguments)
 
 
+Known = Callable[[str, Mapping[str, Any], str, float], events.Suggestion | None]
+"""Tool, arguments and error of a failed call, and the time, to what the playbook says of it."""
+
+MOST_TOLD = 2
+"""Times that the same suggestion is made while what it was for goes on failing."""
+
+
 class Executor:
     """Runs the calls of a reply and records what became of each."""
 
@@ -81,8 +88,10 @@ class Executor:
         sandbox: Callable[[], Awaitable[Sandbox]],
         checkpointer: Checkpointer,
         hints: Sequence[tuple[str, str]],
+        known: Known,
     ) -> None:
-        """`hints` are (pattern, hint) pairs of the configuration."""
+        """`hints` are (pattern, hint) pairs of the configuration; `known` says what the playbook has on a failed call
+        (blocking)."""
         self._recorder = recorder
         self._tools = tools
         self._operator = operator
@@ -93,6 +102,7 @@ class Executor:
         self._hooks = hooks
         self._checkpointer = checkpointer
         self._hints = tuple(hints)
+        self._known = known
         self.exact: Mapping[str, ParsedCall] = {}
         """The newest reply's calls by their ids, as the model sent them: in the recorded ones secrets are masked."""
 
@@ -434,6 +444,23 @@ class Executor:
             logger.debug("no hint could be made", exc_info=True)
             return ""
 
+    async def _from_playbook(self, issued: _Issued, message: str) -> events.Suggestion | None:
+        """What earlier runs know of this failure; nothing that this run was told `MOST_TOLD` times already."""
+        state = self._recorder.state
+        if not state.recovery.policy.playbook:
+            return None
+        try:
+            known = await asyncio.to_thread(
+                self._known, issued.call.name, issued.arguments, message, state.at
+            )
+        except Exception:
+            logger.debug("the playbook could not be read", exc_info=True)
+            return None
+        told = sum(
+            attempt.known == known for one in state.metrics.incidents.open.values() for attempt in one.course
+        )
+        return None if told >= MOST_TOLD else known
+
     async def _fail(self, issued: _Issued, error: ToolError) -> None:
         failure = events.Failure(
             kind=events.FailureKind.TOOL_EXECUTION,
@@ -444,6 +471,7 @@ class Executor:
             transient=error.transient,
             unknown_effect=error.unknown_effect,
             hint=await self._hint(issued, error.message),
+            known=await self._from_playbook(issued, error.message),
         )
         failed = self._recorder.record(
             events.ToolFailed(

@@ -35,6 +35,7 @@ from tui_agent.permissions.commands import read_command
 from tui_agent.permissions.judge import Judgement
 from tui_agent.permissions.programs import base_name, interprets
 from tui_agent.permissions.rules import Rule, parse_rule
+from tui_agent.playbook.store import Playbook
 from tui_agent.runtime.approvals import Approvals
 from tui_agent.runtime.checkpointer import Checkpointer
 from tui_agent.runtime.driver import Driver
@@ -52,6 +53,7 @@ from tui_agent.sandbox.policy import SandboxPolicy
 from tui_agent.sandbox.taken_back import TakenBack, Watch
 from tui_agent.session.checkpointer import SessionCheckpointer
 from tui_agent.session.fork_outputs import OUTPUT_FOLDER
+from tui_agent.session.learning import Learning
 from tui_agent.session.rewind import (
     RewindPlan,
     RewindPoint,
@@ -155,6 +157,8 @@ class Session:
             self.kept_rules.add,
             self._keep_everywhere,
         )
+        self.playbook = Playbook(settings.state_dir, workspace)
+        self._learning = Learning(self.playbook)
         self._hooks = HookRunner(settings.hooks, self.id, workspace, settings.environment.passed)
         self._jitter = jitter
         self._servers = SessionServers(
@@ -165,6 +169,7 @@ class Session:
         self._warming: asyncio.Task[None] | None = None
         self._sandbox: asyncio.Task[Sandbox] | None = None
         recorder.subscribe(self._accept_own_writes)
+        recorder.subscribe(self._learning.heard)
         self._servers_until = 0.0
         self._bad_skills: set[BadSkill] = set()
         self.unprepared = ""
@@ -186,6 +191,7 @@ class Session:
             self.sandbox,
             checkpointer,
             tuple((rule.pattern, rule.hint) for rule in settings.recovery.hints),
+            self.playbook.suggestion,
         )
         caller = ModelCaller(
             recorder,
@@ -575,6 +581,7 @@ class Session:
                 closing.push_async_callback(self._model.close)
                 closing.push_async_callback(self._settle_sandbox)
                 closing.push_async_callback(self._servers.close)
+                closing.push_async_callback(self._learning.settle)
                 closing.push_async_callback(self._checkpointer.settle)
                 closing.push_async_callback(self.background.close)
                 if self._warming is not None:

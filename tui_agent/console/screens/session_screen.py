@@ -507,6 +507,25 @@ class SessionScreen(DashboardScreen):
 
             await self.ask(ServersScreen(lambda: self.server_rows))
 
+    @on_session
+    @work(group="commands")
+    async def action_playbook(self, session: Session, argument: str = "") -> None:
+        """Show what helped against failures; forget a part of it, or put other words."""
+        if argument:
+            await self.answer(session_commands.playbook(session, argument))
+            return
+        import time
+
+        from tui_agent.console.screens.report import ReportScreen
+        from tui_agent.frontend.lines.playbook import known, playbook_lines
+
+        try:
+            found = await asyncio.to_thread(known, session.playbook, time.time())
+        except OSError as error:
+            self.say(str(error), "warning")
+            return
+        await self.ask(ReportScreen("Playbook", lambda width: playbook_lines(found, width)))
+
     @work(group="commands")
     async def ask_servers(self, text: str) -> None:
         """Send a message with what it names of MCP servers: a prompt of theirs, or resources."""

@@ -86,6 +86,7 @@ from tui_agent.core.events.types import (
     Fault,
     Image,
     ParentPoint,
+    Suggestion,
     ToolCall,
     Value,
     VerdictRecord,

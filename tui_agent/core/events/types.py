@@ -56,6 +56,38 @@ class Carried(Value):
     """The reply's reasoning goes back as plain text."""
 
 
+class Suggestion(Value):
+    """What earlier runs know of a failure like this one: how it was recovered, and how often that worked."""
+
+    id: str
+    """Of the repair in the playbook."""
+    level: Literal["workspace", "user"]
+    """Whose runs: of this workspace, or all of the user's."""
+    form: Literal["instead", "first", "words"]
+    """The repair is another call, it comes before the same call again, or it is what the operator wrote."""
+    repair: str
+    """A command's family (`bin/test`, `pip install`), a path, or those words."""
+    example: str = ""
+    """The newest call that worked; of a workspace's own runs alone."""
+    worked: int = 0
+    tried: int = 0
+    base: float = 0.0
+    """Share of such failures that the next step recovered without it."""
+
+    @property
+    def in_words(self) -> str:
+        """What the model reads of it."""
+        if self.form == "words":
+            return f"What the operator wrote for such a failure: {self.repair}"
+        how = "instead" if self.form == "instead" else "first, then the same call again"
+        whose = "in this workspace" if self.level == "workspace" else "in other workspaces too"
+        example = f", for example `{self.example}`" if self.example and self.example != self.repair else ""
+        return (
+            f"In earlier runs {whose}, what worked after such a failure was `{self.repair}` {how} "
+            f"({self.worked} of {self.tried} times){example}."
+        )
+
+
 class Failure(Value):
     """One failure, as the detectors see it. `message` is exact; signatures are computed from it when compared."""
 
@@ -72,6 +104,8 @@ class Failure(Value):
     """Id of the rule of form that the call breaks, where there is one."""
     hint: str = ""
     """What would help with an error of this kind in this workspace; joins the note."""
+    known: Suggestion | None = None
+    """What the playbook says; joins the note."""
 
 
 class Contradiction(Value):

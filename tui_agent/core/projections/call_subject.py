@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from tui_agent.core.recovery.wrappers import SHELLS, base_name, interprets, working
+from tui_agent.core.recovery.wrappers import SHELLS, base_name, interprets, program_name, unwrapped, working
 from tui_agent.shell_syntax import UnreadableCommand, parse
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ _SUBCOMMANDS = frozenset({
     "conda", "apt", "apt-get", "brew", "dotnet", "terraform", "manage.py", "make",
 })  # fmt: skip
 """Programs whose first word says what they do."""
+_VERB = re.compile(r"[a-z][\w:-]*")
+_INLINE = re.compile(r"-[a-z]*[ce]|-")
+"""An interpreter is given its code in the command, or on its standard input."""
 _ABOUT_ITSELF = frozenset({"--version", "--help", "-V", "-h", "version", "help"})
 """With nothing else, a program only says something about itself."""
 _PATH_LIKE = re.compile(r"[^\s*?]*/\S*|\.|[\w-]*(?:\.[\w-]+)+(?:::.*)?")
@@ -163,6 +166,46 @@ def _of_command(command: str) -> Subject:
     )
 
 
+@lru_cache(maxsize=64)
+def families_of(command: str) -> tuple[str, ...]:
+    """What a command runs, without what it is run on: `python3 -m pytest`, `pip install`, `bin/test`, each once.
+
+    Programs that only look at files, say something or prepare the shell are left out where anything else is run.
+    """
+    try:
+        script = parse(command[:_LONGEST])
+    except UnreadableCommand:
+        return ()
+    found, quiet = dict[str, None](), dict[str, None]()
+    for simple in script.simple_commands():
+        words = simple.words
+        if words:
+            family = _family(unwrapped(words) or words)
+            told = words[0] in _SILENT or family.rpartition("/")[2] in _LOOKS
+            (quiet if told else found)[family] = None
+    return tuple(found or quiet)
+
+
+def _family(words: Sequence[str]) -> str:
+    program, rest = program_name(words[0]).removeprefix("./"), words[1:]
+    if program in SHELLS or interprets(program):
+        for place, word in enumerate(rest[:_MOST]):
+            if word == "-m" and rest[place + 1 :]:
+                return f"{program} -m {rest[place + 1]}"
+            if _INLINE.fullmatch(word):
+                return f"{program} -c"
+            if not word.startswith("-"):
+                return f"{program} {_with_verb(word.removeprefix('./'), rest[place + 1 :])}"
+        return program
+    return _with_verb(program, rest)
+
+
+def _with_verb(program: str, rest: Sequence[str]) -> str:
+    """The program and, where its first word says what it does, that word."""
+    named = next((word for word in rest if _VERB.fullmatch(word)), "") if program in _SUBCOMMANDS else ""
+    return f"{program} {named}".rstrip()
+
+
 def _run_by(words: Sequence[str]) -> tuple[str, list[str]]:
     """The program that does the work, without its folder, and the words that are no options of it."""
     words = working(words) or words
@@ -176,17 +219,14 @@ def _run_by(words: Sequence[str]) -> tuple[str, list[str]]:
     if program in SHELLS or interprets(program):
         return _interpreted(program, rest)
     if program in _SUBCOMMANDS:
-        named = next((word for word in rest if re.fullmatch(r"[a-z][\w:-]*", word)), "")
-        return (f"{program} {named}" if named else program), [
-            word for word in rest if not word.startswith("-")
-        ]
+        return _with_verb(program, rest), [word for word in rest if not word.startswith("-")]
     return program, [word for word in rest if not word.startswith("-")]
 
 
 def _interpreted(program: str, rest: Sequence[str]) -> tuple[str, list[str]]:
     """What an interpreter runs: a script, or code that stands in the command."""
     for place, word in enumerate(rest):
-        if re.fullmatch(r"-[a-z]*[ce]|-", word):
+        if _INLINE.fullmatch(word):
             return f"{program} -c", []
         if not word.startswith("-"):
             operands = [other for other in rest[place + 1 :] if not other.startswith("-")]

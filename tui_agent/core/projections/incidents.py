@@ -25,15 +25,20 @@ from tui_agent.core.projections.call_subject import (
     relation,
     subject_of,
 )
-from tui_agent.core.recovery.iteration import FORM_ERRORS, Answer, answer_by_code
+from tui_agent.core.recovery.iteration import FORM_ERRORS, Answer, answer_by_code, command_of
 from tui_agent.core.recovery.policy import PRESETS, RecoveryPolicy
 from tui_agent.core.recovery.signature import call_key, failure_signature, normalise
+from tui_agent.core.recovery.writes import Writes, writes
 
 FORM, MODEL = "form", "model"
 """Keys of the incidents that are about no call."""
 
 COURSE = 12
 """Failures of one incident that are kept, the newest."""
+
+_LONGEST_COMMAND = 2_000
+_PREPARED = 5
+"""Commands that may have prepared another one: the newest that are kept, and characters of each."""
 
 _COMPARED = 50
 """Open incidents that a success is compared with, the newest."""
@@ -55,6 +60,10 @@ class Attempt:
     """The model was sent a note about it."""
     answer: str = ""
     """The operator's choice, where the operator was asked about it."""
+    known: events.Suggestion | None = None
+    """What the playbook said about it."""
+    prepared: tuple[str, ...] = ()
+    """The newest commands since the failure before that may have changed something, and succeeded."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,8 @@ class Recovery:
     tool: str = ""
     input: Mapping[str, Any] = field(default_factory=dict)
     why: Relation = "same_call"
+    prepared: tuple[str, ...] = ()
+    """The newest commands since the last failure that may have changed something, and succeeded."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +139,8 @@ class Incidents:
     """Keys that the open question is about; empty where the operator is asked about something else."""
     _advised: tuple[str, ...] = ()
     """Keys that the pending note is about."""
+    _acted: tuple[tuple[int, str], ...] = ()
+    """The newest commands that may have changed something: their events and texts."""
 
     @property
     def recoveries(self) -> int:
@@ -178,7 +191,10 @@ class Incidents:
         for key, why in found.items():
             incident = self.open[key]
             how: Literal["same_call", "worked_round"] = "same_call" if why == "same_call" else "worked_round"
-            recovery = Recovery(event.seq, event.at, self.iteration, how, incident.times + 1, why=why, **by)
+            prepared = self._prepared_since(incident.newest.seq)
+            recovery = Recovery(
+                event.seq, event.at, self.iteration, how, incident.times + 1, why=why, prepared=prepared, **by
+            )
             log = log.append(evolve(incident, recovery=recovery))
             same += incident.times if how == "same_call" else 0
             round_ += incident.times if how == "worked_round" else 0
@@ -189,6 +205,9 @@ class Incidents:
             recovered_same_call=same,
             recovered_worked_round=round_,
         )
+
+    def _prepared_since(self, seq: int) -> tuple[str, ...]:
+        return tuple(command for at, command in self._acted if at > seq)
 
     def _changed(self, keys: Mapping[str, Incident]) -> Incidents:
         return evolve(self, open={**self.open, **keys}) if keys else self
@@ -247,13 +266,27 @@ def _tool_failed(incidents: Incidents, event: events.ToolFailed) -> Incidents:
     if incident is None:
         subject = subject_of(event.tool, event.input)
         incident = Incident(key, event.tool, event.input, subject.word, subject)
-    attempt = evolve(_attempt(incidents, event, event.failure.message), hint=event.failure.hint)
+    before = incident.newest.seq if incident.course else event.seq
+    attempt = evolve(
+        _attempt(incidents, event, event.failure.message),
+        hint=event.failure.hint,
+        known=event.failure.known,
+        prepared=incidents._prepared_since(before),
+    )
     return incidents._failed(incident, attempt, failure_signature(event.failure))
 
 
 def _tool_succeeded(incidents: Incidents, event: events.ToolResult) -> Incidents:
     if not incidents.open:
         return incidents
+    recovered = _with_recovered(incidents, event)
+    command = command_of(event.input)
+    if command is None or not recovered.open or writes(command) is Writes.NOTHING:
+        return recovered
+    return evolve(recovered, _acted=(*recovered._acted, (event.seq, command[:_LONGEST_COMMAND]))[-_PREPARED:])
+
+
+def _with_recovered(incidents: Incidents, event: events.ToolResult) -> Incidents:
     key, subject = _key(event), subject_of(event.tool, event.input)
     found: dict[str, Relation] = {}
     guesses: dict[str, Incident] = {}

@@ -294,6 +294,9 @@ def _remarks(state: RecoveryState, failures: Sequence[Failure]) -> Iterator[Para
     policy = state.policy
     for hint in dict.fromkeys(failure.hint for failure in failures[:MOST_FAILURES] if failure.hint):
         yield Paragraph(Rule.NOTE_HINT, shortened(hint))
+    if policy.playbook:
+        for known in dict.fromkeys(failure.known for failure in failures[:MOST_FAILURES] if failure.known):
+            yield Paragraph(Rule.NOTE_PLAYBOOK, known.in_words)
     for tool in dict.fromkeys(failure.tool for failure in failures if failure.unknown_effect):
         text = (
             f"It is not known whether {tool} had its effect before it was cut off: "

@@ -163,6 +163,8 @@ class RecoveryPolicy(BaseModel):
     breaker_iterations: Count = 3
     """Steps for which it is left out the first time; doubled when the probe fails."""
 
+    playbook: bool = True
+    """What recovered such failures in earlier runs is counted, and said in the note where the evidence carries it."""
     closing_turn: bool = True
     """Before recovery ends a run, one more reply and its calls (`combined` alone)."""
 
@@ -185,6 +187,7 @@ _OFF: dict[str, Any] = {
     "ring": "off",
     "attempts": "off",
     "trials": "off",
+    "playbook": False,
     "closing_turn": False,
     "denials_limit": 0,
     "streak": "off",

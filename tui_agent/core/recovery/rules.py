@@ -113,6 +113,7 @@ class Rule(StrEnum):
     NOTE_ERROR = "note.error"
     NOTE_ATTEMPTS = "note.attempts"
     NOTE_HINT = "note.hint"
+    NOTE_PLAYBOOK = "note.playbook"
     NOTE_UNKNOWN_EFFECT = "note.unknown_effect"
     NOTE_REPEATED = "note.repeated"
     NOTE_BREAKER = "note.breaker"

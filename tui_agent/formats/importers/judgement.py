@@ -107,8 +107,8 @@ class Judge:
     ) -> None:
         """`report` gets each event. Raises `ValueError` for an unknown policy; the rest as in `judged`."""
         policy = preset(policy) if isinstance(policy, str) else policy
-        # The recording goes on as it did: no turn is put into it.
-        self.policy = policy.model_copy(update={"closing_turn": False})
+        # The recording goes on as it did: no turn is put into it, and it does not hang on what is known here today.
+        self.policy = policy.model_copy(update={"closing_turn": False, "playbook": False})
         self.operator_present = operator_present
         self.settings = self.policy.model_dump(mode="json")
         self.state = RunState()

@@ -128,6 +128,12 @@ COMMANDS: tuple[Command, ...] = (
         "[TEXT]",
     ),
     Command("breaker", "Open or close a tool's circuit breaker by hand", "TOOL open|close"),
+    Command(
+        "playbook",
+        "What helped against failures in earlier runs; `forget ID|all` forgets, `edit ID WORDS` puts your own words",
+        "[forget ID|all|edit ID WORDS]",
+        ("forget", "edit"),
+    ),
     Command("background", "Commands that run in the background; `stop ID` ends one", "[stop ID]"),
     Command(
         "mcp",

@@ -5,7 +5,9 @@ What cannot be done is raised as `ValueError` with what would be right. Nothing 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tui_agent.core.names import APPROVALS, Approval, next_approval
@@ -109,6 +111,25 @@ async def mcp(session: Session, argument: str) -> str:
     if not await (session.trust_server(name) if what == "trust" else session.reconnect_server(name)):
         raise ValueError(f"There is no MCP server {name} for that; /mcp lists them.")
     return ""
+
+
+async def playbook(session: Session, argument: str) -> str:
+    """`forget ID`, `forget all`, `edit ID WORDS`."""
+    what, _, rest = argument.partition(" ")
+    wanted, _, words = rest.strip().partition(" ")
+    if what not in {"forget", "edit"} or not wanted or (what == "edit") is not bool(words):
+        raise ValueError(
+            "Write /playbook, /playbook forget ID, /playbook forget all, or /playbook edit ID WORDS."
+        )
+    book = session.playbook
+    change = partial(book.forget, wanted) if what == "forget" else partial(book.edit, wanted, words.strip())
+    try:
+        done = await asyncio.to_thread(change)
+    except OSError as error:
+        raise ValueError(str(error)) from error
+    if not done:
+        raise ValueError(f"There is no {wanted} in the playbook; /playbook lists what there is.")
+    return "Forgotten." if what == "forget" else "Your words are said from the next such failure on."
 
 
 async def permissions(session: Session, file: UserFile, argument: str) -> str:

@@ -1,0 +1,104 @@
+"""The playbook as lines: what is known of which failure, with its counts, and whether it is offered."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from tui_agent.frontend.lines.styled import Line, Span, wrap
+from tui_agent.playbook.book import Offered
+from tui_agent.terminal_text import one_line
+
+if TYPE_CHECKING:
+    from tui_agent.playbook.store import Playbook
+
+EMPTY = (
+    "Nothing is known yet: runs teach as they end, and `agent-tui playbook learn FILES` reads recorded ones."
+)
+_COMMANDS = (
+    "/playbook forget ID (or all, of this workspace) forgets; /playbook edit ID WORDS puts your own words."
+)
+_HOW = {"instead": "instead", "first": "first, then the same call again"}
+
+
+class Known(NamedTuple):
+    """A repair and the level at which it is known."""
+
+    level: str
+    offered: Offered
+
+    @property
+    def id(self) -> str:
+        return self.offered.entry.id_of(self.offered.repair)
+
+
+def known(playbook: Playbook, now: float) -> list[Known]:
+    """Every repair, the workspace's own first. Raises `OSError` for a file that is no playbook."""
+    return [Known(level, one) for level, file in playbook.files.items() for one in file.book().offered(now)]
+
+
+def playbook_lines(found: list[Known], width: int) -> list[Line]:
+    """All that is known, and what can be done with it."""
+    if not found:
+        return _wrapped(EMPTY, width, "")
+    return [
+        *(line for one in found for line in entry_lines(one, width)),
+        *_wrapped(_COMMANDS, width, "muted"),
+    ]
+
+
+def entry_lines(one: Known, width: int) -> list[Line]:
+    """One repair: its id, what failed, what helps, how often."""
+    entry = one.offered.entry
+    failed = one_line(entry.error or "such an error", 300)
+    return [
+        *_wrapped(f"{one.id}  {one_line(entry.about, 100)}: {failed}", width, "bold"),
+        *_wrapped(f"  {_helps(one)}: {evidence(one)}", width, ""),
+    ]
+
+
+def detail(one: Known) -> str:
+    """All that is kept of a repair, a line each."""
+    entry, repair = one.offered.entry, one.offered.repair
+    rows = [
+        ("id", one.id),
+        ("level", one.level),
+        ("failed", entry.about),
+        ("error", entry.error),
+        ("helps", _helps(one)),
+        ("your words", repair.words),
+        ("example", repair.example),
+        ("evidence", evidence(one)),
+        ("tried", f"{repair.tried:.1f}, worked {repair.worked:.1f}, failed {repair.failed:.1f}"),
+        ("harmed", f"{repair.harmed:.1f}"),
+        ("without it", f"{entry.at_once:.1f} of {entry.seen:.1f} recovered in the next step"),
+        ("counted", time.strftime("%Y-%m-%d", time.gmtime(entry.at))),
+    ]
+    return "".join(f"{name:<11}{one_line(text, 400)}\n" for name, text in rows if text)
+
+
+def _helps(one: Known) -> str:
+    repair = one.offered.repair
+    return one_line(repair.words, 300) or f"{one_line(repair.name, 300)} {_HOW[repair.form]}"
+
+
+def evidence(one: Known) -> str:
+    """The counts in a sentence."""
+    entry, repair = one.offered.entry, one.offered.repair
+    low, high = repair.interval
+    where = "" if one.level == "workspace" else " in all workspaces"
+    offered = (
+        "your words are said"
+        if repair.words
+        else "offered"
+        if one.offered.carries
+        else "not offered: too little evidence"
+    )
+    return (
+        f"worked {repair.worked:.0f} of {repair.tried:.0f} times{where} ({low:.0%} to {high:.0%}), "
+        f"{entry.base:.0%} recover without it; {'your words are said' if repair.words else offered}"
+    )
+
+
+def _wrapped(text: str, width: int, style: str) -> list[Line]:
+    return [(Span(line, style),) for line in wrap(text, max(8, width))]
