@@ -131,7 +131,7 @@ def recorded_section(sets: Sequence[Recordings]) -> str:
         "of them recur",
         "said",
         "said what worked",
-        "tried in vain",
+        "tried without success",
         "next step without it",
     )
     body, places = [], []
