@@ -7,26 +7,16 @@ kind. A profile's parameters join the request here. Nothing heavy is imported be
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from tui_agent.config.profiles import Called, ModelParameters, Price
+    from tui_agent.config.profiles import ModelParameters, Price
+    from tui_agent.config.settings import Settings
     from tui_agent.models.protocol import Delta, Model, ModelRequest, Reply
 
 SCRIPTED = "scripted:"
-
-
-class ModelSettings(Protocol):
-    """The part of the settings that decides."""
-
-    @property
-    def model(self) -> str: ...
-    @property
-    def host_minutes(self) -> float: ...
-    def called(self, name: str) -> Called:
-        """What a name stands for in a call."""
 
 
 class NameCheck(NamedTuple):
@@ -39,7 +29,7 @@ class NameCheck(NamedTuple):
 class ModelByName:
     """A `Model` that hands each call to the one its name means, made when it is first needed."""
 
-    def __init__(self, settings: ModelSettings, hosted: Model | None = None) -> None:
+    def __init__(self, settings: Settings, hosted: Model | None = None) -> None:
         """Starts no process yet; `hosted` makes the calls through litellm in place of a host of its own.
 
         Raises `ScenarioError` when the chosen model is a scenario that cannot be used.

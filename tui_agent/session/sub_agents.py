@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from tui_agent.core import events
 from tui_agent.core.budgets import spendings
@@ -40,14 +40,6 @@ _ROLE = (
 )
 
 
-class MakeDriver(Protocol):
-    """Puts a loop together over a lane."""
-
-    def __call__(
-        self, recorder: Recorder, tools: ToolRegistry, operator: Operator, checkpointer: Checkpointer
-    ) -> Driver: ...
-
-
 class SubAgents:
     """Runs the session's sub-agents, `most` of them at the same time."""
 
@@ -58,7 +50,7 @@ class SubAgents:
         operator: Operator,
         checkpointer: Checkpointer,
         prepared: Callable[[str], Awaitable[events.RunStarted]],
-        make_driver: MakeDriver,
+        make_driver: Callable[[Recorder, ToolRegistry, Operator, Checkpointer], Driver],
         most: int,
     ) -> None:
         """`tools`: the session's as they are now; `prepared` makes the event that would begin a run of the session with

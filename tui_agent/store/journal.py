@@ -17,7 +17,7 @@ import os
 from collections import deque
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Protocol, Self
+from typing import IO, TYPE_CHECKING
 
 import aiofiles
 from pydantic import ValidationError
@@ -41,21 +41,13 @@ GATHERED = 0.01
 """Seconds for which lines are gathered where nobody waits for them: one write for what happened together."""
 
 
-class Digest(Protocol):
-    """A hash of `hashlib` that takes more."""
-
-    def copy(self) -> Self: ...
-    def update(self, data: bytes, /) -> None: ...
-    def hexdigest(self) -> str: ...
-
-
 @dataclass(frozen=True)
 class Mark:
     """A place in a journal behind a whole event: that event's number, and size and SHA-256 of the bytes up to there."""
 
     seq: int = 0
     size: int = 0
-    digest: Digest = field(default_factory=hashlib.sha256)
+    digest: hashlib._Hash = field(default_factory=hashlib.sha256)
 
 
 BEGINNING = Mark()

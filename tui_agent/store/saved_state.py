@@ -25,7 +25,7 @@ from tui_agent.core.projections.history import Group
 from tui_agent.core.projections.timeline import TimelineLine
 from tui_agent.core.state import RunState
 from tui_agent.store import lines, upgrade
-from tui_agent.store.journal import BEGINNING, JOURNAL_NAME, Digest, Mark
+from tui_agent.store.journal import BEGINNING, JOURNAL_NAME, Mark
 from tui_agent.store.private import private, unblocked
 
 STATE_NAME = "state.jsonl"
@@ -120,7 +120,7 @@ def _decoded(encoded: Iterator[bytes]) -> RunState:
     return _with_logs(_state().validate_json(first), logs)
 
 
-def _digest(file: IO[bytes], size: int) -> Digest:
+def _digest(file: IO[bytes], size: int) -> hashlib._Hash:
     """Of the next `size` bytes, or of fewer where the file ends."""
     digest = hashlib.sha256()
     while piece := file.read(min(size, _CHUNK)):
