@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from tests.kept_host import KeptHost
 
 # No example of a property is timed: how long one takes says how much else the machine does.
-hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("untimed")
 
 # Commands of the tests run `python3`; what a version manager puts there takes 0.2 s to find an interpreter, and may

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from tui_agent.core.names import UPDATE_PLAN
 from tui_agent.core.projections.plan import plan_of
 from tui_agent.terminal_text import one_line, reveal
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
 
 _MAIN_ARGUMENT = {
     "read_file": "path",

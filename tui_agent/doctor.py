@@ -15,11 +15,12 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
 from tui_agent import __version__, processes
@@ -41,9 +42,6 @@ from tui_agent.sandbox.policy import SandboxPolicy
 from tui_agent.store.mcp_trust import McpTrust
 from tui_agent.terminal_text import visible
 from tui_agent.tools.mcp.servers import INSTALL
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Status = Literal["ok", "advice", "broken"]
 REACH_TIMEOUT = 3.0

@@ -12,14 +12,12 @@ import shutil
 import signal
 import sys
 import time
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from tui_agent.secret_names import named_like_a_secret
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Coroutine, Mapping, Sequence
 
 _SUPERVISOR = Path(__file__).with_name("tools") / "supervisor.py"
 PIPE, DEVNULL = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL

@@ -6,11 +6,9 @@ A rule's section is its heading, one sentence, and a list of labelled lines; not
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import NamedTuple
 
 _SECTION = re.compile(r"^### ([a-z]+\.[a-z_]+)\n+(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
 _LABELLED = re.compile(r"^- \*\*(\w+)\*\*: (.*)$", re.MULTILINE)

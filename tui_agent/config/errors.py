@@ -7,11 +7,8 @@ repeats a value that could be a secret.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 PROVIDER_KEYS = {
     "anthropic": "ANTHROPIC_API_KEY",

@@ -11,14 +11,12 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from tui_agent.config.errors import Problem, nearest, secret_key, unknown_key
 from tui_agent.core.names import BUDGET_KEYS
 from tui_agent.secret_names import named_like_a_secret
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PREFIX = "AGENT_TUI_"
 PROJECT_FILE = ".agent-tui.toml"

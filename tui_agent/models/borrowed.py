@@ -15,15 +15,12 @@ import stat
 import subprocess
 import sys
 import warnings
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_agent.processes import without_secrets
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PREPARED = [sys.executable, "-P", "-m", "tui_agent.models.prepared"]
 """The command line of what forks hosts, without its arguments."""

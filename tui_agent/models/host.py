@@ -10,8 +10,9 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -21,9 +22,6 @@ from tui_agent.models.fault_advice import CallFacts
 from tui_agent.models.faults import fault_from
 from tui_agent.models.litellm_client import LitellmClient
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FLUSH_INTERVAL = 0.015
 """Seconds for which pieces are collected: faster than a screen, and a burst costs the reader little."""

@@ -7,13 +7,11 @@ as they are after decompression, so that a small answer cannot become gigabytes.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tui_agent.core.events import FaultKind
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 LARGEST_REPLY = 64 << 20
 """Bytes: a long reply in pieces of a few characters, each with its frame."""

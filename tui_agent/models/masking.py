@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from tui_agent.secret_names import named_like_a_secret
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _SHAPES = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|github_pat|AIza|AKIA)[-_]?[A-Za-z0-9_\-*]{12,}"

@@ -16,19 +16,17 @@ import socket
 import struct
 import sys
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from pydantic import BaseModel
 
 from tui_agent.models import host, litellm_setup
 from tui_agent.models.borrowed import AGAIN, LARGEST_REQUEST, NO, STREAMS, code_in_use
 from tui_agent.secret_names import named_like_a_secret
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _NAMESPACES = ("mnt", "net", "pid", "user", "ipc")
 _RESTRICTIONS = ("NoNewPrivs", "Seccomp")

@@ -6,10 +6,8 @@ marked messages, four at most. What a request holds only once (the recovery note
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
+from typing import Any
 
 MOST_MARKS = 4
 """More are refused."""

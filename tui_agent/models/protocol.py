@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import AsyncGenerator
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
 from tui_agent.config.profiles import ModelParameters, PromptCaching
 from tui_agent.core.events import Carried, Fault, ToolCall
 from tui_agent.models.usage import TokenCount, Usd
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
 
 
 class ModelRequest(BaseModel):

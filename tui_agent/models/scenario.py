@@ -12,12 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from tui_agent.models.scenario_checks import ScenarioError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 

@@ -6,8 +6,9 @@ The format is described in `scenarios/README.md`. Nothing is played or written h
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tui_agent.core.names import APPROVALS, POLICIES, FaultKind
 from tui_agent.disk import user_path
@@ -34,9 +35,6 @@ from tui_agent.models.scenario_checks import (
     texts,
     whole_number,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 SCENARIO_FOLDER = Path(__file__).resolve().parent.parent / "scenarios"
 

@@ -6,14 +6,11 @@ Tables and their reading; which rule applies to a command is decided in `judge`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
 from tui_agent.permissions.commands import SimpleCommand, Word, tail_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @dataclass(frozen=True)

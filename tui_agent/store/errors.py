@@ -6,10 +6,7 @@ Every error that leaves `store/` is one of these, so that front doors print it a
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 
 class SessionError(Exception):

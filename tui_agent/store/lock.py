@@ -10,12 +10,9 @@ import contextlib
 import fcntl
 import os
 import socket
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tui_agent.store.errors import SessionBusyError, disk_error
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LOCK_NAME = "lock"
 

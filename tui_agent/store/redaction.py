@@ -13,17 +13,15 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from tui_agent.core.events import Event, Value
 from tui_agent.runtime.recorder import MaskedSecretError
 from tui_agent.secret_names import named_like_a_secret
 from tui_agent.store.secrets import MAY_BEGIN, SHAPES, WITH_LEAD, Shape
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 E = TypeVar("E", bound=Event)
 

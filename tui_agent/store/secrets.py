@@ -10,13 +10,10 @@ model.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from tui_agent.secret_names import LAST_WORDS, named_like_a_secret
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _WORD = r"[A-Za-z0-9_-]"
 _NAMED = f"(?:{'|'.join(LAST_WORDS)})"

@@ -11,18 +11,15 @@ import asyncio
 import contextlib
 import fcntl
 import os
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tui_agent import processes
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.sandbox.run_later import Places
 from tui_agent.store.errors import CheckpointError, disk_error
 from tui_agent.store.private import make_private, private
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
-    from pathlib import Path
 
 COMMAND_TIMEOUT = 60.0
 """Seconds for one git command; a workspace that needs longer is too large to be saved at every change."""

@@ -4,12 +4,9 @@ waits.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping
 
 from tui_agent.processes import without_secrets
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
 
 _SET = {
     "TERM": "dumb",

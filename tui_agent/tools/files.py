@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import io
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar, TypeVar
 
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import escaped_line
@@ -23,10 +25,6 @@ from tui_agent.tools.hints import missing_file
 from tui_agent.tools.output import DEFAULT_LIMIT
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema
 from tui_agent.tools.workspace import Workspace, os_failure, quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
 
 _LINES = 2_000
 _LINE_CHARACTERS = 2_000

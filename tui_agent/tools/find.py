@@ -10,7 +10,8 @@ import asyncio
 import os
 import stat
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 from tui_agent.globs import GlobError, path_pattern
 from tui_agent.terminal_text import escaped_line
@@ -24,9 +25,6 @@ from tui_agent.tools.search_scope import SearchScope
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema
 from tui_agent.tools.walk import chain_at
 from tui_agent.tools.workspace import Workspace, is_directory, os_failure, quoted
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _FILES = 500
 _MATCHES = 200

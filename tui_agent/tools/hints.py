@@ -10,15 +10,13 @@ import json
 import os
 import re
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
 from tui_agent.terminal_text import escaped_line
 from tui_agent.tools.walk import walk
 from tui_agent.tools.workspace import Workspace, either, is_directory, quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
 _LOOKED_AT = 20_000
 """Entries of the workspace among which a missing name is looked for."""

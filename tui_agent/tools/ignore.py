@@ -13,12 +13,9 @@ import stat
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, islice
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tui_agent.globs import GlobError, translate
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _LARGEST = 1_000_000
 _MOST_RULES = 3_000

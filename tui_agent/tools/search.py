@@ -13,10 +13,11 @@ import json
 import os
 import re
 import sys
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from tui_agent import processes
@@ -27,9 +28,6 @@ from tui_agent.tools.errors import ToolError
 from tui_agent.tools.found_inside import files_inside, lines_inside, same
 from tui_agent.tools.search_scope import IgnoreFile, SearchScope
 from tui_agent.tools.workspace import quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 _COUNTED_LINES = 10_000
 _COUNTED_FILES = 200_000

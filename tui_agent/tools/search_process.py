@@ -12,16 +12,14 @@ import json
 import os
 import re
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tui_agent.tools.encoding import SAMPLE, BinaryContentError, detect
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.walk import walk
 from tui_agent.tools.workspace import Workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 _LARGEST = 256 * 1024 * 1024
 

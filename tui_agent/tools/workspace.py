@@ -12,16 +12,14 @@ import os
 import re
 import secrets
 import stat
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from tui_agent.permissions.rules import GUARDED
 from tui_agent.terminal_text import escaped_line
 from tui_agent.tools.errors import ToolError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 _TRANSIENT = frozenset({
     errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM,

@@ -8,15 +8,13 @@ first word.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from tui_agent.core.recovery.wrappers import SHELLS, base_name, interprets, program_name, unwrapped, working
 from tui_agent.shell_syntax import UnreadableCommand, parse
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 Relation = Literal["", "same_call", "target", "named", "corrected", "identifier", "not_needed"]
 """How a success makes a failure good: the same call; one for the same target; one whose target the error had named;

@@ -10,17 +10,14 @@ What a call changes itself is no change between two failures of it, and neither 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tui_agent.core.evolve import evolve
 from tui_agent.core.recovery.iteration import LOOKING_ONLY, CallResult, Iteration, Status, command_of
 from tui_agent.core.recovery.signature import normalise
 from tui_agent.core.recovery.writes import Writes, writes, writes_before_its_end
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 _KEPT = 64
 """Newest changes that are kept with their authors and files."""

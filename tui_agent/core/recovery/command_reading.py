@@ -7,18 +7,15 @@ compilers, builds) is the table of `findings`; what they printed is read in `out
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from tui_agent.core.recovery.exit_code import is_loud, read_command
 from tui_agent.core.recovery.findings import checking_program, script_of
 from tui_agent.core.recovery.wrappers import program_name, unwrapped
 from tui_agent.shell_syntax import AndOr, Compound, Group, Pipeline, Script, Simple, without_bodies
 from tui_agent.terminal_text import clipped
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _LONGEST_LABEL = 60
 

@@ -8,8 +8,9 @@ policy switches on have a say. The state asks nobody and changes nothing: it is 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from tui_agent.core import events
 from tui_agent.core.evolve import evolve
@@ -41,9 +42,6 @@ from tui_agent.core.recovery.stuck import Sighting, StuckPatterns
 from tui_agent.core.recovery.tool_breaker import BreakerPhase, ToolBreakers
 from tui_agent.core.recovery.wanted import times_wanted
 from tui_agent.core.recovery.writes import Writes, writes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 Refusal = Literal["", "blocked", "withheld", "breaker"]
 

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from tui_agent.core.recovery.wrappers import SHELLS, program_name, shell_code, unwrapped
 from tui_agent.shell_syntax import Compound, Group, Script, Simple, UnreadableCommand, parse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _FORMS = tuple(
     re.compile(form, re.IGNORECASE)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from tui_agent.core.events import Failure, FailureKind
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ANALYZE = "Please analyze what went wrong and try a different approach."
 

@@ -6,14 +6,12 @@ other checkers do not count, since different tests pass with the same words, and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from tui_agent.core.recovery import command_reading
 from tui_agent.core.recovery.iteration import LOOKS, command_of
 from tui_agent.core.recovery.writes import Writes, writes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _SHORTEST = 60
 """Characters of a result, white space counted once; `False` and `No matches.` answer many questions."""

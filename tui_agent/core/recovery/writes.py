@@ -7,15 +7,12 @@ environment. Pure, and bounded in time for any text. What cannot be told counts 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from tui_agent.core.recovery.wrappers import SHELLS, base_name, interprets, shell_code, working
 from tui_agent.shell_syntax import Compound, Group, Script, Simple, UnreadableCommand, parse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 
 class Writes(IntEnum):

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from tui_agent.core.events import WindowCut
 from tui_agent.core.evolve import evolve
 from tui_agent.core.projections.history import Group, History, Message, Summary, estimate_tokens
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.terminal_text import escaped_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 KEPT_SHARE = 0.6
 """Of the budget, what a cut leaves filled."""
