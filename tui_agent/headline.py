@@ -43,11 +43,11 @@ def headline(message: str, limit: int = 400) -> str:
     return one_line(_DECORATION.sub("", said), limit)
 
 
-def last_line(text: str, limit: int = 400) -> str:
+def last_line(text: str) -> str:
     """The last line of an output that has a letter or a digit, safe, without its decoration; "" where none has."""
     lines = text[-_LOOKED_AT:].split("\n")
     said = next((line.strip() for line in reversed(lines) if any(map(str.isalnum, line))), "")
-    return one_line(_DECORATION.sub("", _DECORATION.sub("", said)), limit)
+    return one_line(_DECORATION.sub("", _DECORATION.sub("", said)))
 
 
 def innermost(error: str) -> list[str]:
@@ -75,13 +75,13 @@ _PLACE = re.compile(r"^[\w./@+-]{1,200}:\d+(?::\d+)?:\s")
 _SCHEMA = re.compile(r'\s*(?:\{\s*$|\{.*"(?:type|properties|required)":|"(?:type|properties|required)":)')
 
 
-def telling_line(output: str, limit: int = 120) -> str:
+def telling_line(output: str) -> str:
     """The line of a successful command's output that tells most: an error or a place that it names, else its last."""
     lines = [line for raw in output[-_LOOKED_AT:].split("\n") if (line := raw.strip()) and line != _NOTHING]
     if not lines:
         return ""
     told = (line for line in reversed(lines) if any(mark.search(line[:400]) for mark in _TELLING))
-    return one_line(next(told, lines[-1]), limit)
+    return one_line(next(told, lines[-1]), 120)
 
 
 _TELLING = (

@@ -32,28 +32,28 @@ if TYPE_CHECKING:
 
 _PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 _TAIL_LINES = 40
+_PATIENCE = 2.0
+"""Seconds that the child may take to end."""
 _Queue = asyncio.Queue[wire.Piece | wire.Done | wire.Failed | wire.Budget | wire.Named]
 
 
 class HostedModel:
     """A `Model` in a process of its own.
 
-    `hang_timeout` is the longest time in seconds without a sign of life while a call goes on; `end_timeout` how long
-    the child may take to end. `command` replaces the host's command line in tests. `stay`: seconds that a process stays
-    which forks the next host (`borrowed`); 0: none does.
+    `hang_timeout` is the longest time in seconds without a sign of life while a call goes on. `command` replaces the
+    host's command line in tests. `stay`: seconds that a process stays which forks the next host (`borrowed`); 0: none
+    does.
     """
 
     def __init__(
         self,
         *,
         hang_timeout: float = 30.0,
-        end_timeout: float = 2.0,
         command: Sequence[str] | None = None,
         environment: Mapping[str, str] | None = None,
         stay: float = 0.0,
     ) -> None:
         self._hang_timeout = hang_timeout
-        self._end_timeout = end_timeout
         self._command = list(command) if command is not None else host_command()
         self._environment = environment
         self._stay = stay if command is None else 0.0
@@ -135,7 +135,7 @@ class HostedModel:
         self._closed = True
         child, self._child = self._child, None
         if child is not None:
-            await child.end(self._end_timeout)
+            await child.end(_PATIENCE)
 
     async def _running(self) -> _Child:
         async with self._starting:

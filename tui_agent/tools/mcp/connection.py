@@ -85,8 +85,6 @@ class Reply:
 class Surroundings(Protocol):
     """What a connection needs of whoever holds it."""
 
-    environ: Mapping[str, str]
-    patience: Patience
     workspace_uri: str
 
     async def sandbox(self, entry: ServerEntry) -> Sandbox:
@@ -121,6 +119,7 @@ class Connection:
         self.retry_at = 0.0
         """When the next try comes, on the event loop's clock."""
         self._around = surroundings
+        self._patience = Patience()
         self._client: Client | None = None
         self._line: transport.Line | None = None
         self._settled = asyncio.Event()
@@ -163,12 +162,12 @@ class Connection:
             stood = self.status is Status.READY
             if not stood:
                 self._old_first = not self._old_first
-            stable = stood and loop.time() - began >= self._around.patience.stable
+            stable = stood and loop.time() - began >= self._patience.stable
             self._failures = 1 if stable else self._failures + 1
             await self._wait_before_next(final=final)
 
     async def _wait_before_next(self, *, final: bool) -> None:
-        patience, now = self._around.patience, asyncio.get_running_loop().time()
+        patience, now = self._patience, asyncio.get_running_loop().time()
         self._again.clear()
         delay: float | None = None
         if final:
@@ -210,7 +209,7 @@ class Connection:
                 cache=None,
                 mode="legacy" if self._old_first else "auto",
             )
-            async with asyncio.timeout(self._around.patience.connect) as limit:
+            async with asyncio.timeout(self._patience.connect) as limit:
                 await self._ended_or(line, client.__aenter__())
             try:
                 async with asyncio.timeout_at(limit.when()):
@@ -242,7 +241,7 @@ class Connection:
                 yield streams
         else:
             sandbox = await self._around.sandbox(self.entry)
-            async with transport.stdio(self.entry, line, self._around.environ, sandbox) as streams:
+            async with transport.stdio(self.entry, line, sandbox) as streams:
                 yield streams
 
     async def _ended_or(self, line: transport.Line, work: Awaitable[Any]) -> Any:
@@ -279,7 +278,7 @@ class Connection:
             error = error.exceptions[0]
         line = self._line
         if isinstance(error, TimeoutError):
-            error = ServerGoneError(f"it did not answer within {self._around.patience.connect:g} s")
+            error = ServerGoneError(f"it did not answer within {self._patience.connect:g} s")
         text = one_line(str(error), 400) or type(error).__name__
         if not isinstance(error, ServerGoneError | MCPError):
             text = f"{type(error).__name__}: {text}" if str(error) else text
@@ -341,7 +340,7 @@ class Connection:
         """List anew when the server says that something changed."""
         self._stale.clear()
         subscribed = asyncio.create_task(self._listen(client))
-        patience = self._around.patience
+        patience = self._patience
         clock = asyncio.get_running_loop().time
         times, last = 0, float("-inf")
         try:
@@ -542,7 +541,7 @@ class Connection:
         line = self._line
         if self._client is None or (line is not None and line.ended.is_set()):
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._around.patience.reconnect):
+                async with asyncio.timeout(self._patience.reconnect):
                     await self._until_ready()
         if self._client is None:
             again = {

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from tui_agent.tools.mcp.tool import ServerTool
 
 if TYPE_CHECKING:
     from tui_agent.sandbox.mechanisms import Sandbox
-    from tui_agent.tools.mcp.connection import Connection, Patience, Question, Reply
+    from tui_agent.tools.mcp.connection import Connection, Question, Reply
     from tui_agent.tools.registry import ToolRegistry
 
 _LIST_WAIT = 2.0
@@ -89,18 +88,11 @@ class McpServers:
         registry: ToolRegistry,
         host: ServerHost,
         workspace: Path,
-        *,
-        environ: Mapping[str, str] | None = None,
-        patience: Patience | None = None,
-        output_limit: int | None = None,
     ) -> None:
-        self.environ = os.environ if environ is None else environ
         self.workspace_uri = workspace.as_uri()
         self._configured = configured
         self._registry = registry
         self._host = host
-        self._patience = patience
-        self._limits = {} if output_limit is None else {"output_limit": output_limit}
         self._slugs = slugs(entry.name for entry in configured.entries)
         self._connections: dict[str, Connection] = {}
         self._refused: dict[str, tuple[Status, str]] = {}
@@ -114,12 +106,6 @@ class McpServers:
         self._starting: asyncio.Task[None] | None = None
 
     # --- as surroundings of the connections -----------------------------------------------------------------
-
-    @property
-    def patience(self) -> Patience:
-        from tui_agent.tools.mcp.connection import Patience
-
-        return self._patience or Patience()
 
     @property
     def ask(self) -> Callable[[Question], Awaitable[Reply]] | None:
@@ -248,7 +234,7 @@ class McpServers:
             return  # a newer list is on its way
         self._offered[entry.name] = (tuple(offered), tuple(notices))
         # Also of a server that is away: the request begins as before, and calls are refused with the reason.
-        self._registry.put(entry.name, [ServerTool(each, connection, **self._limits) for each in offered])
+        self._registry.put(entry.name, [ServerTool(each, connection) for each in offered])
         row = self._row(entry)
         shown = (row.status, tuple(tool.name for tool in row.tools))
         passing = row.status is Status.CONNECTING or (

@@ -110,25 +110,23 @@ class Line:
 
 
 @asynccontextmanager
-async def stdio(
-    entry: ServerEntry, line: Line, environ: Mapping[str, str], sandbox: Sandbox
-) -> AsyncIterator[Streams]:
+async def stdio(entry: ServerEntry, line: Line, sandbox: Sandbox) -> AsyncIterator[Streams]:
     """Start the server and talk over its pipes. When this is left, or we die, nothing of the server runs on, and what
     it wrote in the sandbox for programs outside to run later is taken back, as while it runs.
 
     Raises `OSError` where it cannot be started.
     """
     inside = Inside(sandbox)
-    async with inside, _talking(entry, line, environ, sandbox, inside) as streams:
+    async with inside, _talking(entry, line, sandbox, inside) as streams:
         inside.look_after(lambda: line.end("it wrote again what the sandbox had taken back"))
         yield streams
 
 
 @asynccontextmanager
 async def _talking(
-    entry: ServerEntry, line: Line, environ: Mapping[str, str], sandbox: Sandbox, inside: Inside
+    entry: ServerEntry, line: Line, sandbox: Sandbox, inside: Inside
 ) -> AsyncIterator[Streams]:
-    child, leash, status = await _start(entry, environ, sandbox, inside)
+    child, leash, status = await _start(entry, sandbox, inside)
     to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
     tasks = [
@@ -144,11 +142,9 @@ async def _talking(
             stream.close()
 
 
-async def _start(
-    entry: ServerEntry, environ: Mapping[str, str], sandbox: Sandbox, inside: Inside
-) -> tuple[processes.Child, int, int]:
+async def _start(entry: ServerEntry, sandbox: Sandbox, inside: Inside) -> tuple[processes.Child, int, int]:
     """The server under a supervisor that ends it, and all it started, when our end of the leash closes."""
-    environment = server_environment(environ, entry.env)
+    environment = server_environment(os.environ, entry.env)
     _find(entry, environment)
     argv = [entry.command, *entry.args]
     if sandbox.mechanism is not None:
