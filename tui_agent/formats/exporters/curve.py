@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tui_agent.formats.exporters.story import Sample, Story
 
 _WIDTH, _HEIGHT = 1_000, 190
-_LEFT, _RIGHT, _TOP, _BOTTOM = 40, _WIDTH - 14, 14, _HEIGHT - 26
+_LEFT, _RIGHT, _TOP, _BOTTOM = 48, _WIDTH - 14, 14, _HEIGHT - 26
 _MOST_POINTS = 1_500
 """More are thinned out: a page of a very long session stays small, and marks are always kept."""
 
