@@ -14,7 +14,7 @@ from tui_agent.console.cards import answer_field
 from tui_agent.console.cards.approval import ApprovalCard
 from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
-from tui_agent.console.cards.editor import ArgumentsError, parse_arguments
+from tui_agent.console.cards.editor import ArgumentsEditor, ArgumentsError, parse_arguments
 from tui_agent.console.cards.escalation import EscalationCard
 from tui_agent.console.cards.gate import GateCard
 from tui_agent.core.events import (
@@ -982,3 +982,7 @@ def test_a_question_about_the_model_names_the_tries_of_that_call_alone() -> None
         Attempt("gpt-5-mini, try 2", "slow down"),
         Attempt("gpt-5-mini, try 3", "no more today"),
     ]
+
+
+def test_a_card_can_be_fitted_before_its_editor_is_on_the_screen() -> None:
+    ArgumentsEditor({"command": "make"}).fit(5)

@@ -108,9 +108,11 @@ class ArgumentsEditor(Vertical):
         super().__init__()
         self._arguments = dict(arguments)
         self._as_json = not arguments
+        # A card may be fitted before its editor is composed.
+        self._fields = VerticalScroll(can_focus=False)
 
     def compose(self) -> ComposeResult:
-        yield VerticalScroll(can_focus=False)
+        yield self._fields
         yield Static(KEYS)
 
     def open(self) -> None:
@@ -120,7 +122,7 @@ class ArgumentsEditor(Vertical):
 
     def fit(self, rows: int) -> None:
         """Take at most so many rows."""
-        self.query_one(VerticalScroll).styles.max_height = max(1, rows - 1)
+        self._fields.styles.max_height = max(1, rows - 1)
 
     def entrance(self) -> TextArea:
         """The first field."""
@@ -134,7 +136,7 @@ class ArgumentsEditor(Vertical):
             if as_json
             else [Field(name, value, labelled=len(arguments) > 1) for name, value in arguments.items()]
         )
-        scroll = self.query_one(VerticalScroll)
+        scroll = self._fields
         await scroll.remove_children()
         await scroll.mount(*fields)
         self.entrance().focus()
