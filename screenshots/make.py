@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from tui_agent.console.looks.captions import Captions  # noqa: E402
 from tui_agent.console.program import ConsoleApp  # noqa: E402
 from tui_agent.console.screens.live import LiveScreen  # noqa: E402
 from tui_agent.frontend.arguments import ConsoleArguments  # noqa: E402
@@ -99,7 +100,12 @@ class Picture:
     options: dict[str, object] = field(default_factory=dict)
     answer: bool = False
     """Answer whatever is asked on the way."""
+    caption: str = ""
+    """Name of the caption that is shown then; the ones before it are read on the way."""
 
+
+HOUR = (96, 28)
+"""Size of the terminal in docs/FIRST_HOUR.md."""
 
 PICTURES = (
     Picture("escalation", "recovery", (120, 40), escalated),
@@ -115,6 +121,11 @@ PICTURES = (
     Picture("step", "recovery", (120, 40), never, options={"step": True}),
     Picture("help", "recovery", (120, 40), at_work, press("f1")),
     Picture("light", "recovery", (120, 40), escalated, theme="agent-light"),
+    Picture("hour-begun", "recovery", HOUR, never, caption="begun"),
+    Picture("hour-failed", "recovery", HOUR, never, caption="failed"),
+    Picture("hour-recovered", "recovery", HOUR, never, caption="recovered"),
+    Picture("hour-asked", "recovery", HOUR, escalated, caption="question"),
+    Picture("hour-done", "recovery", HOUR, done, caption="done", answer=True),
 )
 
 
@@ -124,7 +135,7 @@ async def take(picture: Picture, out: Path, theme: str) -> Path:
         options = {
             "state_dir": Path(state_dir),
             "theme": theme or picture.theme or "agent-dark",
-            "captions": False,
+            "captions": bool(picture.caption),
             **picture.options,
         }
         app = ConsoleApp(ConsoleArguments(overrides=options, demo=picture.demo))
@@ -150,8 +161,19 @@ async def until(app: ConsoleApp, pilot: Pilot[None], picture: Picture) -> None:
             raise TimeoutError(f"{picture.name}: its moment did not come in {PATIENCE:.0f} s")
         if picture.answer and screen.operator.questions:
             answer(screen)
-        if picture.moment is never and stepped(screen):
+        if picture.caption and read(screen, picture.caption):
             break
+        if picture.options.get("step") and stepped(screen):
+            break
+
+
+def read(screen: LiveScreen, wanted: str) -> bool:
+    """Whether this caption is shown; another one is read."""
+    for captions in screen.query(Captions):
+        if captions.shown is not None and captions.shown.moment == wanted:
+            return True
+        captions.go_on()
+    return False
 
 
 def stepped(screen: LiveScreen) -> bool:
