@@ -123,6 +123,7 @@ _MAKERS: dict[type[events.Event], Callable[[Any, Signs], str]] = {
         f"{signs.summary} no summary: {one_line(event.in_words)}{_by(event.rule)}"
     ),
     events.VerdictReached: _verdict,
+    events.Advised: lambda event, signs: f"{signs.notice} {one_line(event.in_words)}{_by(event.rule)}",
     events.Notice: lambda event, signs: f"{signs.notice} {one_line(event.text)}",
     events.HookReported: _hook,
     events.BackgroundEnded: lambda event, signs: revealed_line(

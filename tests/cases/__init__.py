@@ -274,6 +274,8 @@ class Case(Form):
     context_tokens: int | None = None
     summary: str = ""
     """What a model writes that is asked for a summary; empty: nothing."""
+    advice: str = ""
+    """What another model suggests at a pivot; empty: there is no advisor."""
     tool_calls: Literal["auto", "native", "text"] = "auto"
     """How the model calls tools; `text`: a reply's text is read for a call."""
     tools: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ from tests.cases.player import EFFECTS
 from tests.cases.view import View, broken
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
+from tui_agent.core.decision.advice import ADVISES
 from tui_agent.core.request import compaction
 from tui_agent.core.state import RunState
 from tui_agent.models import protocol
@@ -60,12 +61,16 @@ class CaseModel:
     actions: asyncio.Queue[tuple[int, Reply | Fault]] = field(default_factory=asyncio.Queue)
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     summary: str = ""
+    advice: str = ""
 
     async def stream(
         self, request: protocol.ModelRequest
     ) -> AsyncGenerator[protocol.Delta | protocol.Reply, None]:
         if str(request.messages[-1]["content"]).startswith(compaction.OPENING):
             yield protocol.Reply(text=self.summary)
+            return
+        if request.messages[0]["content"] == ADVISES:
+            yield protocol.Reply(text=self.advice)
             return
         self.asked.set()
         number, action = await self.actions.get()
@@ -181,7 +186,7 @@ class LoopPlayer:
 
     async def play(self) -> list[str]:
         """Every step; what was expected and did not come."""
-        self.model = CaseModel(summary=self.case.summary)
+        self.model = CaseModel(summary=self.case.summary, advice=self.case.advice)
         self.operator = CaseOperator(self.case, self.calls)
         session = await open_session(
             self._settings(), self.operator, self.model, tools=self._tools(), environment={}
@@ -221,7 +226,12 @@ class LoopPlayer:
             fallbacks=case.fallbacks_by_kind,
             tool_calls=case.tool_calls,
             on_escalation=case.on_escalation,
-            recovery={"backoff_base": 0.0, "closing_turn": False, **case.settings},
+            recovery={
+                "backoff_base": 0.0,
+                "closing_turn": False,
+                "advisor": "other/model" if case.advice else "",
+                **case.settings,
+            },
             **hooks,
         )
 

@@ -132,13 +132,13 @@ class Player:
                     self._feed(events.IterationStarted(iteration=number))
                 case steps.LearnWindow(model):
                     self._feed(events.ModelWindowLearned(model=model, tokens=None))
+                case steps.Advise(model):
+                    iteration = self.state.run.iteration
+                    self._feed(events.Advised(iteration=iteration, model=model, text=self.case.advice))
                 case steps.Summarise() as step:
                     self._summary(step)
                 case steps.RunCalls(groups):
-                    for group in groups:
-                        for call in group:
-                            self._look_at_workspace(call)
-                            self._feed(*self._result(call))
+                    self._run([call for group in groups for call in group])
                 case steps.Ask(question) if self.case.operator == "absent":
                     choice = self.case.on_escalation
                     self._feed(escalation_answered(question, choice, by="policy"))
@@ -167,6 +167,7 @@ class Player:
                 budgets=case.budgets,
                 context_tokens=case.context_tokens,
                 tool_calls=case.tool_calls,
+                advisor="other/model" if case.advice else "",
                 fallback_models=case.fallbacks,
                 fallbacks=case.fallbacks_by_kind,
                 operator_present=case.operator == "present",
@@ -174,6 +175,11 @@ class Player:
             )
         )
         self._settle()
+
+    def _run(self, calls: list[events.ToolCall]) -> None:
+        for call in calls:
+            self._look_at_workspace(call)
+            self._feed(*self._result(call))
 
     def _look_at_workspace(self, call: events.ToolCall) -> None:
         """As the loop does it before the first call of a run that may write."""

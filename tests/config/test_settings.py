@@ -303,6 +303,7 @@ def test_a_misspelt_variable_is_an_error_and_a_foreign_one_is_not(place: Path) -
         ("model = 'huggingface/https://elsewhere.example'", "where your key is sent"),
         ("fallback_models = ['huggingface/https://elsewhere.example']", "where your key is sent"),
         ("summary_model = 'huggingface/https://elsewhere.example'", "where your key is sent"),
+        ("recovery.advisor = 'openai/their-own'", "reads what you work on"),
         ("model = 'scripted:./evil.toml'", "scripted"),
         ("aliases.x = 'scripted:./evil.toml'", "scripted"),
         ("fallbacks.auth = ['huggingface/https://elsewhere.example']", "where your key is sent"),

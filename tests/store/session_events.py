@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tui_agent.core.events import (
+    Advised,
     ApprovalAnswered,
     ApprovalAsked,
     BackgroundEnded,
@@ -225,6 +226,7 @@ def one_of_every_type() -> list[Event]:
             rule="closing.turn",
         ),
         LaneEvent(lane="c1", name="look", event=ToolStarted(call_id="c1", tool="bash", input={})),
+        Advised(iteration=5, model="other/model", text="Look elsewhere.", cost=0.01, rule="note.advisor"),
     ]
 
 

@@ -198,6 +198,11 @@ def without_personal_keys(layer: Layer, user: Layer, defaults: Mapping[str, Any]
         if why:
             del layer.values[key]
             problems.append(_not_a_projects(layer, key, why))
+    recovery = layer.values.get("recovery")
+    if isinstance(recovery, dict) and "advisor" in recovery:
+        del recovery["advisor"]
+        why = "it decides which further model is paid for and reads what you work on"
+        problems.append(_not_a_projects(layer, "recovery.advisor", why))
     rules = layer.values.get("permissions")
     if isinstance(rules, dict) and "allow" in rules:
         del rules["allow"]

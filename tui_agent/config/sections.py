@@ -71,6 +71,9 @@ class RecoverySection(BaseModel):
     hints: tuple[HintRule, ...] = ()
     """Hints of your own for failed calls, before the built-in ones: a list of `{pattern, hint}`."""
 
+    advisor: str = ""
+    """The model that is asked once for another approach when the run is to leave its line of work; empty: none."""
+
     @field_validator("stuck_repeats", "stuck_alternation", check_fields=False)
     @classmethod
     def _fits_the_window(cls, value: int | None, info: ValidationInfo) -> int | None:
@@ -81,7 +84,7 @@ class RecoverySection(BaseModel):
 
     def overrides(self) -> dict[str, Any]:
         """Those that are set, for `recovery.policy.preset`."""
-        return self.model_dump(exclude_none=True, exclude={"hints"})
+        return self.model_dump(exclude_none=True, exclude={"hints", "advisor"})
 
 
 def _optional(parameter: FieldInfo) -> Any:

@@ -145,6 +145,7 @@ def _run_started(state: RunState, event: events.RunStarted) -> Changes:
         fallbacks=event.fallbacks,
         summary_model=event.summary_model,
         compact_at=event.compact_at,
+        advisor=event.advisor,
         tool_calls=event.tool_calls,
         operator_present=event.operator_present,
         sandbox=event.sandbox,
@@ -170,6 +171,7 @@ def _run_started(state: RunState, event: events.RunStarted) -> Changes:
         "iteration_open": False,
         "hook_context": (),
         "judged": True,
+        "advised": False,
         "fault": None,
         "answer": None,
         "text_answer": None,
@@ -394,8 +396,13 @@ def _hook_reported(state: RunState, event: events.HookReported) -> Changes:
     return {"hook_context": (*state.hook_context, event.context)} if event.context else {}
 
 
-def _verdict_reached(_: RunState, event: events.VerdictReached) -> Changes:
-    return {"verdict": event, "judged": True}
+def _verdict_reached(state: RunState, event: events.VerdictReached) -> Changes:
+    stands = state.advised and event.level is events.Level.PIVOT
+    return {"verdict": event, "judged": True, "advised": stands}
+
+
+def _advised(_: RunState, __: events.Advised) -> Changes:
+    return {"advised": True}
 
 
 def _note_prepared(_: RunState, event: events.NotePrepared) -> Changes:
@@ -574,6 +581,7 @@ _HANDLERS: dict[type[events.Event], Callable[[RunState, Any], Changes]] = {
     events.IterationFinished: _iteration_finished,
     events.HookReported: _hook_reported,
     events.VerdictReached: _verdict_reached,
+    events.Advised: _advised,
     events.NotePrepared: _note_prepared,
     events.ApprovalAsked: _approval_asked,
     events.ApprovalAnswered: _approval_answered,

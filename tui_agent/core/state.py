@@ -71,6 +71,7 @@ class RunFacts:
     summary_model: str = ""
     """Writes the summaries of the conversation; empty: `model`. Any `Model` takes it as a request's model."""
     compact_at: float = 0.85
+    advisor: str = ""
     tool_calls: ToolCallForm = "auto"
     operator_present: bool = True
     sandbox: str = ""
@@ -135,6 +136,8 @@ class RunState:
     """The note that went with the newest model call."""
     verdict: events.VerdictReached | None = None
     """The newest verdict of the run."""
+    advised: bool = False
+    """The advisor was asked about the pivot that stands."""
     judged: bool = True
     """The iteration that ended last has its verdict."""
     fault: events.ModelFaulted | None = None

@@ -59,7 +59,7 @@ class ModelByName:
         changes: dict[str, Any] = {
             "model": means.model,
             "api_base": means.api_base,
-            "parameters": _with_room(means.parameters, request.reply_room),
+            "parameters": _fitted(means.parameters, request),
         }
         profile = means.profile
         if profile is not None:
@@ -170,12 +170,18 @@ class ModelByName:
             raise ModelFault(fault) from error
 
 
-def _with_room(parameters: ModelParameters, room: int | None) -> ModelParameters:
-    """The parameters, allowing a reply of `room` tokens."""
-    longest = parameters.max_tokens
-    if room is None or longest is None or longest >= room:
-        return parameters
-    return parameters.model_copy(update={"max_tokens": room})
+def _fitted(parameters: ModelParameters, request: ModelRequest) -> ModelParameters:
+    """The parameters, allowing as long a reply as the request needs, and no longer one than it may have."""
+    longest, room, bound = parameters.max_tokens, request.reply_room, request.parameters.max_tokens
+    if bound is not None:
+        longest = min(bound, longest or bound)
+    elif longest is not None and room is not None:
+        longest = max(longest, room)
+    return (
+        parameters
+        if longest == parameters.max_tokens
+        else parameters.model_copy(update={"max_tokens": longest})
+    )
 
 
 async def _priced(

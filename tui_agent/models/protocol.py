@@ -32,6 +32,7 @@ class ModelRequest(BaseModel):
     """How many messages at the end no later request will hold; a prompt cache ends before them."""
     prompt_caching: PromptCaching = "auto"
     parameters: ModelParameters = ModelParameters()
+    """Of those that the loop sets, `max_tokens` bounds what is configured; all others are the configuration's."""
     reply_room: int | None = None
     """Tokens that the reply must be allowed, also where `parameters` allow fewer; None: as they say."""
     extra_headers: dict[str, str] = {}

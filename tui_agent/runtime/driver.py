@@ -120,6 +120,8 @@ class Driver:
                 await self._interruptible(self._caller.learn_window(step.model))
             case steps.Summarise():
                 await self._interruptible(self._caller.summarise(step))
+            case steps.Advise():
+                await self._interruptible(self._caller.advise(step))
             case steps.CallModel():
                 self._executor.exact = await self._interruptible(self._caller.call(step))
                 await self._look_before_refusing()

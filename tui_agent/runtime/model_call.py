@@ -15,13 +15,15 @@ from typing import Any, Literal, NamedTuple
 
 from tui_agent.config.profiles import ModelParameters
 from tui_agent.core import events
+from tui_agent.core.decision.advice import ADVISES
 from tui_agent.core.decision.model_calls import model_faulted
-from tui_agent.core.decision.steps import CallModel, Summarise
+from tui_agent.core.decision.steps import Advise, CallModel, Summarise
 from tui_agent.core.names import FINISH
 from tui_agent.core.projections.history import History
 from tui_agent.core.recovery.claims import files_claimed
 from tui_agent.core.recovery.echo import echo_in
 from tui_agent.core.recovery.model_faults import TRANSIENT
+from tui_agent.core.recovery.note import shortened
 from tui_agent.core.recovery.repetition import REPEATED, RepetitionWatch, repetition_in, without_repetition
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import raw_call_key
@@ -45,6 +47,9 @@ SHORTEST_PROMPT_WAIT = 600.0
 
 SLOWEST_PROMPT = 10.0
 """Tokens of a prompt that a processor alone reads in a second, at the least."""
+
+ADVICE_TOKENS, ADVICE_PATIENCE = 1_000, 45.0
+"""Tokens and seconds that a suggestion may take."""
 
 _NO_END = events.Fault(kind=events.FaultKind.STREAM_CUT, message="the reply ended before it was complete")
 
@@ -190,6 +195,49 @@ class ModelCaller:
             self._recorder.record(failed.model_copy(update=usage))
         else:
             self._recorder.record(made.model_copy(update=usage))
+
+    async def advise(self, step: Advise) -> None:
+        """Ask for another approach, and record the suggestion, or why there is none."""
+        began, iteration = time.monotonic(), self._recorder.state.run.iteration
+        request = ModelRequest(
+            model=step.model,
+            messages=[
+                {"role": "system", "content": ADVISES},
+                {"role": "user", "content": step.question},
+            ],
+            api_base=self._api_base,
+            parameters=ModelParameters(max_tokens=ADVICE_TOKENS),
+            silence_timeout=min(self._silence_timeout, ADVICE_PATIENCE),
+            total_timeout=ADVICE_PATIENCE,
+        )
+        said: dict[str, Any] = {"reason": "it was interrupted"}
+        try:
+            async with asyncio.timeout(ADVICE_PATIENCE):
+                reply = await self._whole(request, watched=True)
+        except ModelFault as raised:
+            said = {"reason": raised.fault.message}
+        except TimeoutError:
+            said = {"reason": f"nothing came within {ADVICE_PATIENCE:.0f} s"}
+        else:
+            text = shortened(reply.text.strip())
+            said = {
+                **({"text": text} if text else {"reason": "the reply is empty"}),
+                "prompt_tokens": reply.prompt_tokens,
+                "cached_tokens": reply.cached_tokens,
+                "cache_write_tokens": reply.cache_write_tokens,
+                "completion_tokens": reply.completion_tokens,
+                "cost": reply.cost,
+            }
+        finally:
+            self._recorder.record(
+                events.Advised(
+                    iteration=iteration,
+                    model=step.model,
+                    duration=time.monotonic() - began,
+                    rule=Rule.NOTE_ADVISOR,
+                    **said,
+                )
+            )
 
     async def call(self, step: CallModel) -> Mapping[str, ParsedCall]:
         """The reply's calls by their ids, with exact arguments: in the recorded ones secrets are masked. None where

@@ -738,6 +738,7 @@ class Session:
             fallbacks=settings.fallbacks.by_kind(),
             summary_model=settings.summary_model,
             compact_at=settings.compact_at,
+            advisor=settings.recovery.advisor,
             tool_calls=settings.tool_calls,
             operator_present=self._operator.present,
             on_escalation=unanswered(name, settings.on_escalation),

@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING
 
 from tui_agent.core import events
+from tui_agent.core.decision.advice import advice_due
 from tui_agent.core.decision.closing import end, in_closing
 from tui_agent.core.decision.endings import close_what_is_open, ended_by, partial, stopped
 from tui_agent.core.decision.limits import before_iteration
@@ -72,6 +73,9 @@ def _between_iterations(state: RunState) -> Step:
         step = _after_verdict(state, reached)
         if step is not None:
             return step
+    advice = advice_due(state)
+    if advice is not None:
+        return advice
     answer = None if plan_answer(state) else state.answer
     written = note.compose(state.recovery, answer, state.hook_context)
     if written.text != state.note and not state.note_edited and state.recovery.last is not None:

@@ -44,6 +44,14 @@ class Summarise:
 
 
 @dataclass(frozen=True)
+class Advise:
+    """Ask `model` for another approach; `question` says what fails."""
+
+    model: str
+    question: str
+
+
+@dataclass(frozen=True)
 class CallModel:
     """Wait `delay` seconds, then send the request with `note`. `attempt` counts from 1 in the iteration."""
 
@@ -78,4 +86,4 @@ class Finish:
     finished: events.RunFinished
 
 
-Step = Record | StartIteration | LearnWindow | Summarise | CallModel | RunCalls | Ask | Finish
+Step = Record | StartIteration | LearnWindow | Summarise | Advise | CallModel | RunCalls | Ask | Finish

@@ -16,6 +16,7 @@ from pydantic import Field, TypeAdapter
 from tui_agent.core.events import judgement, lanes, model, run, servers, session, tools
 from tui_agent.core.events.base import SCHEMA_VERSION, Event
 from tui_agent.core.events.judgement import (
+    Advised,
     ApprovalAnswered,
     ApprovalAsked,
     BreakerSet,

@@ -23,6 +23,35 @@ class VerdictReached(Event):
     verdicts: tuple[VerdictRecord, ...] = ()
 
 
+class Advised(Event):
+    """At a pivot another model was asked for another approach; it joins the next note.
+
+    Token counts and cost (USD) are those of that call, None where unknown; `duration` in seconds.
+    """
+
+    type: Literal["advised"] = "advised"
+    iteration: int
+    model: str
+    text: str = ""
+    """What it suggests; empty where it said nothing of use."""
+    reason: str = ""
+    """Why there is no suggestion."""
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost: float | None = None
+    duration: float = 0.0
+    rule: str = ""
+
+    @property
+    def in_words(self) -> str:
+        """Who suggests what, or why nobody does."""
+        if self.text:
+            return f"{self.model}, asked for another approach, suggests: {self.text}"
+        return f"{self.model} suggests nothing: {self.reason}"
+
+
 class NotePrepared(Event):
     """The note that will go with the next model call; None: nothing to say."""
 

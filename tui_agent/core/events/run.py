@@ -47,6 +47,8 @@ class RunStarted(Event):
     """The same by kind of fault (`FaultKind`), before those."""
     summary_model: str = ""
     """Writes the summaries of the conversation; empty: the run's own model."""
+    advisor: str = ""
+    """Asked for another approach at a pivot; empty: nobody is."""
     tool_calls: ToolCallForm = "auto"
     """How the model calls tools; auto: natively, and as text where it cannot."""
     compact_at: float = 0.85

@@ -20,6 +20,10 @@ MOST_COMMANDS = 5
 _LONGEST_COMMAND = 120
 
 
+Billed = events.ReplyFinished | events.Compacted | events.CompactionFailed | events.Advised
+"""What may have cost tokens."""
+
+
 @dataclass(frozen=True)
 class Usage:
     """Tokens and USD. `priced` is the sum of the known costs, `unpriced` counts the calls without one.
@@ -44,8 +48,8 @@ class Usage:
         """Of prompts and replies."""
         return self.prompt_tokens + self.completion_tokens
 
-    def plus(self, reply: events.ReplyFinished | events.Compacted | events.CompactionFailed) -> Usage:
-        """This usage and one reply's, a summary's included."""
+    def plus(self, reply: Billed) -> Usage:
+        """This usage and one reply's, a summary's or a suggestion's included."""
         return Usage(
             self.prompt_tokens + (reply.prompt_tokens or 0),
             self.cached_tokens + (reply.cached_tokens or 0),
@@ -226,7 +230,8 @@ def _reply_finished(metrics: Metrics, event: events.ReplyFinished) -> Metrics:
     return evolve(metrics, **changes)
 
 
-def _summary_ended(metrics: Metrics, event: events.Compacted | events.CompactionFailed) -> Metrics:
+def _beside_ended(metrics: Metrics, event: Billed) -> Metrics:
+    """A summary or a suggestion."""
     if event.completion_tokens is None and event.prompt_tokens is None and event.cost is None:
         return metrics  # it never got a reply
     return evolve(metrics, usage=metrics.usage.plus(event), session_usage=metrics.session_usage.plus(event))
@@ -308,7 +313,12 @@ def _escalation_raised(metrics: Metrics, event: events.EscalationRaised) -> Metr
 def _lane_event(metrics: Metrics, event: events.LaneEvent) -> Metrics:
     """What a sub-agent adds to the run: costs, changed files, waits for the operator."""
     match event.placed:
-        case events.ReplyFinished(by="model") | events.Compacted() | events.CompactionFailed() as reply:
+        case (
+            events.ReplyFinished(by="model")
+            | events.Compacted()
+            | events.CompactionFailed()
+            | events.Advised() as reply
+        ):
             usage, session = metrics.usage.plus(reply), metrics.session_usage.plus(reply)
             return evolve(metrics, usage=usage, session_usage=session)
         case events.ToolSucceeded(changed=changed) if changed:
@@ -331,8 +341,9 @@ _HANDLERS: dict[type[events.Event], Callable[[Metrics, Any], Metrics]] = {
     events.IterationStarted: _iteration_started,
     events.ModelCallStarted: _model_call_started,
     events.ReplyFinished: _reply_finished,
-    events.Compacted: _summary_ended,
-    events.CompactionFailed: _summary_ended,
+    events.Compacted: _beside_ended,
+    events.CompactionFailed: _beside_ended,
+    events.Advised: _beside_ended,
     events.ModelFaulted: _model_faulted,
     events.ToolSucceeded: _tool_succeeded,
     events.ToolFailed: _tool_failed,

@@ -141,6 +141,7 @@ _DESCRIPTIONS: dict[type[events.Event], Describe] = {
     events.IterationStarted: lambda _: None,
     events.RunStarted: lambda event: ("run", f"run {event.run}, policy {event.policy}"),
     events.VerdictReached: _verdict,
+    events.Advised: lambda event: ("verdict", event.in_words),
     events.ToolFailed: lambda event: ("error", f"{event.tool}: {event.failure.message}"),
     events.ToolRefused: lambda event: ("refused", f"{event.tool} {event.in_words}: {event.reason}"),
     events.ReplyRejected: lambda event: ("refused" if event.unverified else "error", event.failure.message),

@@ -103,6 +103,8 @@ class RecoveryState:
     """The iteration that ended last."""
     failed_since_success: bool = False
     """An iteration failed, nothing succeeded since, and no text-only reply was rejected for it yet."""
+    advice: events.Advised | None = None
+    """What another model suggests after the last iteration."""
     raised: events.EscalationRaised | None = None
     """The question that waits for the operator."""
     last_verdicts: tuple[events.VerdictRecord, ...] = ()
@@ -335,9 +337,10 @@ def _run_started(state: RecoveryState, event: events.RunStarted) -> RecoveryStat
 
 def _iteration_started(state: RecoveryState, _: events.IterationStarted) -> RecoveryState:
     faults = state.faults.next_iteration()
-    if not (state.pending or state.rejected or state.reply or state.seen or faults is not state.faults):
+    kept = (state.pending, state.rejected, state.reply, state.seen, state.advice)
+    if not (any(kept) or faults is not state.faults):
         return state
-    return evolve(state, pending=(), rejected=None, reply=None, seen=(), faults=faults)
+    return evolve(state, pending=(), rejected=None, reply=None, seen=(), advice=None, faults=faults)
 
 
 def _result(state: RecoveryState, event: events.ToolResult) -> RecoveryState:
@@ -432,6 +435,10 @@ def _model_faulted(state: RecoveryState, event: events.ModelFaulted) -> Recovery
         cognition=state.cognition.faulted_by(event, policy),
         last_verdicts=tuple(found),
     )
+
+
+def _advised(state: RecoveryState, event: events.Advised) -> RecoveryState:
+    return evolve(state, advice=event)
 
 
 def _operator_spoke(state: RecoveryState, event: events.OperatorSpoke) -> RecoveryState:
@@ -571,6 +578,7 @@ _HANDLERS: dict[type[events.Event], Callable[[RecoveryState, Any], RecoveryState
     events.ToolRefused: _result,
     events.ToolCancelled: _result,
     events.IterationFinished: _iteration_finished,
+    events.Advised: _advised,
     events.OperatorSpoke: _operator_spoke,
     events.Interrupted: _interrupted,
     events.EscalationRaised: _escalation_raised,

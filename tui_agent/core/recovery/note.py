@@ -331,6 +331,8 @@ def _strongest(state: RecoveryState, answer: EscalationAnswered | None) -> Itera
         why = f"{stall} steps without a success{again}" if stall > 1 else verdict.reason
         text = f"{why}. Leave this line of work: the next step must differ in kind."
         yield Paragraph(Rule.NOTE_PIVOT, text)
+    if state.advice is not None and state.advice.text:
+        yield Paragraph(Rule.NOTE_ADVISOR, shortened(state.advice.in_words))
 
 
 def _answered(state: RecoveryState, detector: str, answer: EscalationAnswered) -> Iterator[Paragraph]:

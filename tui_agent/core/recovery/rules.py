@@ -118,6 +118,7 @@ class Rule(StrEnum):
     NOTE_REPEATED = "note.repeated"
     NOTE_BREAKER = "note.breaker"
     NOTE_PIVOT = "note.pivot"
+    NOTE_ADVISOR = "note.advisor"
     NOTE_CONCLUDE = "note.conclude"
     NOTE_FAULT = "note.fault"
     NOTE_OPERATOR = "note.operator"

@@ -168,6 +168,7 @@ class Judge:
             "on_escalation": unanswered(self.policy.name, None),
             # No request follows: how calls are sent is the recording's.
             "tool_calls": "native",
+            "advisor": "",
         }
         self.mark, self.withheld = (events.Level.CONTINUE, ""), frozenset()
         recorded = policy_of_run(event.policy, event.policy_settings)
