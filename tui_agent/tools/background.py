@@ -24,7 +24,7 @@ from tui_agent.tools.encoding import printable
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.output import KEPT_BYTES
 from tui_agent.tools.running import run_command
-from tui_agent.tools.tool import Effect, TextMask, ToolContext, ToolOutput, schema
+from tui_agent.tools.tool import Effect, TextMask, ToolContext, ToolOutput, schema, text
 from tui_agent.tools.workspace import Workspace, os_failure, quoted
 
 MOST_RUNNING = 8
@@ -261,7 +261,7 @@ class BackgroundCommands:
         )
 
 
-_ID = {"type": "string", "minLength": 1, "description": "The id that bash gave, such as b1."}
+_ID = text("The id that bash gave, such as b1.")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.core.names import ASK_OPERATOR, FINISH
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema
+from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema, text
 
 if TYPE_CHECKING:
     from tui_agent.tools.workspace import Workspace
@@ -33,10 +33,10 @@ class AskOperator:
     )
     parameters: ClassVar[dict[str, Any]] = schema(
         "question",
-        question={"type": "string", "minLength": 1, "description": "One clear question, with its context."},
+        question=text("One clear question, with its context."),
         options={
             "type": "array",
-            "items": {"type": "string", "minLength": 1},
+            "items": text(),
             "maxItems": 10,
             "description": "Answers to choose from; the operator may still answer freely.",
         },
@@ -65,7 +65,7 @@ class Finish:
     )
     parameters: ClassVar[dict[str, Any]] = schema(
         "answer",
-        answer={"type": "string", "minLength": 1, "description": "The final answer, in Markdown."},
+        answer=text("The final answer, in Markdown."),
     )
     accepted: ClassVar[dict[str, Any]] = schema("answer", answer={"type": "string", "pattern": r"\S"})
 

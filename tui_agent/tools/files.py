@@ -23,7 +23,7 @@ from tui_agent.tools.errors import ToolError
 from tui_agent.tools.file_checks import FileChecks
 from tui_agent.tools.hints import missing_file
 from tui_agent.tools.output import DEFAULT_LIMIT
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema
+from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema, text
 from tui_agent.tools.workspace import Workspace, os_failure, quoted
 
 _LINES = 2_000
@@ -35,7 +35,7 @@ _SKIPPED = 512 * 1024 * 1024
 _EDITABLE = 20 * 1024 * 1024
 """Bytes of a file that is edited, or whose replacement is shown as a diff."""
 
-_PATH = {"type": "string", "minLength": 1, "description": "Path relative to the workspace."}
+_PATH = text("Path relative to the workspace.")
 R = TypeVar("R")
 
 
@@ -127,9 +127,9 @@ class WriteFile:
         return change, f"{done} ({size})."
 
 
-_OLD = {"type": "string", "minLength": 1, "description": "The text to replace, exactly."}
+_OLD = text("The text to replace, exactly.")
 _NEW = {"type": "string", "description": "What takes its place; may be empty."}
-_TEXT, _ANY, _FLAG = {"type": "string", "minLength": 1}, {"type": "string"}, {"type": "boolean"}
+_TEXT, _ANY, _FLAG = text(), {"type": "string"}, {"type": "boolean"}
 _ALL = {"type": "boolean", "description": "Replace every occurrence (default false)."}
 
 

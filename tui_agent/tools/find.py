@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,7 +23,7 @@ from tui_agent.tools.ignore import IgnoreChain
 from tui_agent.tools.output import DEFAULT_LIMIT
 from tui_agent.tools.search import Line, Search, check_expression
 from tui_agent.tools.search_scope import SearchScope
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema
+from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema, text
 from tui_agent.tools.walk import chain_at
 from tui_agent.tools.workspace import Workspace, is_directory, os_failure, quoted
 
@@ -48,7 +49,7 @@ class Glob:
     )
     parameters: ClassVar[dict[str, Any]] = schema(
         "pattern",
-        pattern={"type": "string", "minLength": 1, "description": "The glob, relative to the workspace."},
+        pattern=text("The glob, relative to the workspace."),
     )
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
@@ -65,20 +66,11 @@ class Glob:
             # itself.
             return ToolOutput(await asyncio.to_thread(_no_files, workspace, pattern))
         place = await asyncio.to_thread(SearchScope.at, workspace.root, start)
-        shown: list[str] = []
-        size = 0
         found = await self.search.files(place, pattern, _FILES)
-        left = found.more
-        for path in found.items:
-            line = escaped_line(path)
-            if size + len(line) > self.output_limit:
-                left += 1
-                continue
-            shown.append(line)
-            size += len(line) + 1
+        shown = _fitting(map(escaped_line, found.items), self.output_limit)
         if not shown:
             return ToolOutput(found.notice or await asyncio.to_thread(_no_files, workspace, pattern))
-        return ToolOutput(_with_rest(shown, left, "file", found.complete, found.notice))
+        return ToolOutput(_with_rest(shown, found.total, "files", found.complete, found.notice))
 
 
 @dataclass(frozen=True)
@@ -96,13 +88,9 @@ class Grep:
     )
     parameters: ClassVar[dict[str, Any]] = schema(
         "pattern",
-        pattern={
-            "type": "string",
-            "minLength": 1,
-            "description": "The regular expression, matched line by line.",
-        },
-        path={"type": "string", "minLength": 1, "description": "Directory or file (default: the workspace)."},
-        glob={"type": "string", "minLength": 1, "description": "Only files whose name or path fits."},
+        pattern=text("The regular expression, matched line by line."),
+        path=text("Directory or file (default: the workspace)."),
+        glob=text("Only files whose name or path fits."),
     )
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
@@ -120,28 +108,19 @@ class Grep:
         only = _inside(str(arguments["glob"]), workspace) if "glob" in arguments else None
         start = await asyncio.to_thread(_existing, workspace, name, context.output_dir)
         place = await asyncio.to_thread(SearchScope.at, workspace.root, start)
-        shown: list[str] = []
-        size = 0
         found = await self.search.lines(place, pattern, only, _MATCHES)
-        left = found.more
-        kept_back: set[str] = set()
-        for match in found.items:
-            if not context.may_read(match.path):
-                kept_back.add(match.path)
-                continue
-            line = _shown_line(match)
-            if size + len(line) > self.output_limit:
-                left += 1
-                continue
-            shown.append(line)
-            size += len(line) + 1
+        may_read = {path: context.may_read(path) for path in {match.path for match in found.items}}
+        kept_back = [path for path, may in may_read.items() if not may]
+        readable = [match for match in found.items if may_read[match.path]]
+        shown = _fitting(map(_shown_line, readable), self.output_limit)
         notice = found.notice
         if kept_back:
             files = "a file" if len(kept_back) == 1 else f"{len(kept_back)} files"
             notice = f"{notice} Matches in {files} are left out: a permission rule keeps that from being read.".strip()
         if not shown:
             return ToolOutput(notice or "No matches.")
-        return ToolOutput(_with_rest(shown, left, "match", found.complete, notice))
+        total = len(readable) + found.more
+        return ToolOutput(_with_rest(shown, total, "matches", found.complete, notice))
 
 
 @dataclass(frozen=True)
@@ -156,7 +135,7 @@ class ListDir:
         "their size in bytes. Names that .gitignore leaves out come last, without what they hold."
     )
     parameters: ClassVar[dict[str, Any]] = schema(
-        path={"type": "string", "minLength": 1, "description": "The directory (default: the workspace)."},
+        path=text("The directory (default: the workspace)."),
     )
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
@@ -278,12 +257,20 @@ def _shown_line(match: Line) -> str:
     return f"{escaped_line(match.path)}:{match.number}: {before}{printable(cut)}{after}"
 
 
-def _with_rest(shown: list[str], left: int, noun: str, complete: bool, notice: str) -> str:
-    if left or not complete:
-        total = f"{len(shown) + left:,}"
-        of = f"of {total}" if complete else f"of more than {total}"
-        plural = "matches" if noun == "match" else "files"
-        shown.append(f"[... the first {len(shown):,} {of} {plural}; narrow the search to see others ...]")
+def _fitting(lines: Iterable[str], limit: int) -> list[str]:
+    """Those that fit into `limit` characters."""
+    shown, size = list[str](), 0
+    for line in lines:
+        if size + len(line) <= limit:
+            shown.append(line)
+            size += len(line) + 1
+    return shown
+
+
+def _with_rest(shown: list[str], count: int, what: str, complete: bool, notice: str) -> str:
+    if len(shown) < count or not complete:
+        of = f"of {count:,}" if complete else f"of more than {count:,}"
+        shown.append(f"[... the first {len(shown):,} {of} {what}; narrow the search to see others ...]")
     if notice:
         shown.append(notice)
     return "\n".join(shown)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tui_agent.core.names import UPDATE_PLAN
 from tui_agent.core.projections.plan import STATUSES, plan_of
 from tui_agent.tools.errors import ToolError
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema
+from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema, text
 
 if TYPE_CHECKING:
     from tui_agent.core.projections.plan import Plan
@@ -37,12 +37,7 @@ class UpdatePlan:
             "items": schema(
                 "step",
                 "status",
-                step={
-                    "type": "string",
-                    "minLength": 1,
-                    "maxLength": _LONGEST_STEP,
-                    "description": "What is to be done, in a few words.",
-                },
+                step=text("What is to be done, in a few words.", maxLength=_LONGEST_STEP),
                 status={"type": "string", "enum": list(STATUSES)},
             ),
         },

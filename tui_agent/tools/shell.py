@@ -21,7 +21,7 @@ from tui_agent.tools.errors import ToolError
 from tui_agent.tools.git_door import changes_git_settings
 from tui_agent.tools.output import DEFAULT_LIMIT, Capture
 from tui_agent.tools.running import run_command
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema
+from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema, text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +71,7 @@ class Bash:
         """JSON Schema of the arguments."""
         return schema(
             "command",
-            command={"type": "string", "minLength": 1, "description": "The command, as for bash -c."},
+            command=text("The command, as for bash -c."),
             timeout={
                 "type": "number",
                 "minimum": 1,

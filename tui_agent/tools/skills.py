@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from tui_agent.terminal_text import escaped_line
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.files import ReadFile
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema
+from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema, text
 from tui_agent.tools.workspace import Workspace, quoted
 
 SKILL_FILE = "SKILL.md"
@@ -202,7 +202,7 @@ class ReadSkill:
     )
     parameters: ClassVar[dict[str, Any]] = schema(
         "name",
-        name={"type": "string", "minLength": 1, "description": "The skill's name, as listed."},
+        name=text("The skill's name, as listed."),
         file={"type": "string", "description": f"Path within the skill's folder (default {SKILL_FILE})."},
     )
 

@@ -10,7 +10,7 @@ from tui_agent.core.events import Outcome
 from tui_agent.quantities import counted
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.output import DEFAULT_LIMIT, Capture
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema
+from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema, text
 
 if TYPE_CHECKING:
     from tui_agent.tools.workspace import Workspace
@@ -49,17 +49,8 @@ class Task:
     parameters: ClassVar[dict[str, Any]] = schema(
         "name",
         "prompt",
-        name={
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 60,
-            "description": "The work in two to five words.",
-        },
-        prompt={
-            "type": "string",
-            "minLength": 1,
-            "description": "The whole task, and what the answer must say.",
-        },
+        name=text("The work in two to five words.", maxLength=60),
+        prompt=text("The whole task, and what the answer must say."),
     )
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:

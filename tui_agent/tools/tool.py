@@ -37,6 +37,12 @@ def schema(*required: str, **properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, **needed, "additionalProperties": False}
 
 
+def text(description: str = "", **rules: int) -> dict[str, Any]:
+    """The JSON Schema of a text that is not empty."""
+    said = {"description": description} if description else {}
+    return {"type": "string", "minLength": 1, **rules, **said}
+
+
 class TextMask(Protocol):
     """Masks secrets in a text that comes in pieces; what may be half a secret is held back until `flush`."""
 

@@ -17,7 +17,7 @@ from tui_agent.config.sections import WebSettings
 from tui_agent.tools.encoding import printable
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.output import DEFAULT_LIMIT, Capture
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema
+from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema, text
 from tui_agent.tools.web_address import AddressError, checked_url, refused_as_written
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class WebFetch:
     )
     parameters: ClassVar[dict[str, Any]] = schema(
         "url",
-        url={"type": "string", "minLength": 1, "description": "The whole address, with https://."},
+        url=text("The whole address, with https://."),
         raw={"type": "boolean", "description": "The source instead of the text (default false)."},
     )
 
