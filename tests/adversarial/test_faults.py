@@ -24,6 +24,7 @@ from tests.runtime.scripted import ScriptedOperator
 from tests.scripted_model import scripted_model
 from tests.tools.box import wait_until
 from tui_agent.config.settings import Settings
+from tui_agent.core.events import Event
 from tui_agent.core.fold import fold
 from tui_agent.core.names import Decision
 from tui_agent.frontend import preferences
@@ -37,7 +38,7 @@ from tui_agent.store.session_store import SessionStore
 from tui_agent.store.trust_file import TrustFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from tests.cli.conftest import CommandLine
 
@@ -247,6 +248,28 @@ def test_a_session_that_runs_is_used_by_others(cli: CommandLine) -> None:
     assert cli("run", "on", "--resume", fork.name, "--model", model).code == 0
 
 
+def run_under(cli: CommandLine, limit: str, calls: Iterable[tuple[str, dict[str, Any]]]) -> list[Event]:
+    """The results of a run's calls, one a turn, with what `limit` leaves to it; it ends answered."""
+    turns = "".join(
+        f"[[turns]]\ncalls = [{{ tool = {json.dumps(tool)}, args = {{ "
+        + ", ".join(f"{key} = {json.dumps(value)}" for key, value in arguments.items())
+        + " } }]\n"
+        for tool, arguments in calls
+    )
+    command = [sys.executable, "-m", "tui_agent", "run", "x", "--output", "json", "--approve", "all"]
+    command += ["--model", cli.scenario(turns + ANSWER)]
+    done = subprocess.run(
+        ["bash", "-c", f'{limit} && exec "$@"', "bash", *command],
+        cwd=cli.workspace, env=cli.environ(), stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, check=False, timeout=500,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2_000:]
+    assert json.loads(done.stdout)["outcome"] == "answered"
+    (folder,) = (cli.state / "sessions").iterdir()
+    results = {"tool_failed", "tool_succeeded"}
+    return [event for event in read_journal(folder).events if event.type in results]
+
+
 @attack(
     "A run in 1.5 GB of address space whose command prints 100 MB, and whose files have 100 MB",
     "The results are cut, the whole is kept in a file, the run ends answered",
@@ -255,31 +278,16 @@ def test_a_session_that_runs_is_used_by_others(cli: CommandLine) -> None:
 def test_little_memory(cli: CommandLine) -> None:
     with (cli.workspace / "big.txt").open("wb") as file:
         file.writelines(b"line of a big file\n" * 1_000 for _ in range(5_500))
-    calls: list[dict[str, Any]] = [
-        {"tool": "bash", "args": {"command": "yes 0123456789abcdef | head -c 100000000"}},
-        {"tool": "read_file", "args": {"path": "big.txt"}},
-        {"tool": "grep", "args": {"pattern": "big"}},
-        {"tool": "bash", "args": {"command": "cat big.txt"}},
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("bash", {"command": "yes 0123456789abcdef | head -c 100000000"}),
+        ("read_file", {"path": "big.txt"}),
+        ("grep", {"pattern": "big"}),
+        ("bash", {"command": "cat big.txt"}),
     ]
-    turns = "".join(
-        f"[[turns]]\ncalls = [{{ tool = {json.dumps(call['tool'])}, args = {{ "
-        + ", ".join(f"{key} = {json.dumps(value)}" for key, value in call["args"].items())
-        + " } }]\n"
-        for call in calls
-    )
-    command = [sys.executable, "-m", "tui_agent", "run", "x", "--output", "json", "--approve", "all"]
-    command += ["--model", cli.scenario(turns + ANSWER)]
-    done = subprocess.run(
-        ["bash", "-c", 'ulimit -v 1500000; exec "$@"', "bash", *command],
-        cwd=cli.workspace, env=cli.environ(), stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, check=False, timeout=500,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2_000:]
-    assert json.loads(done.stdout)["outcome"] == "answered"
+    results = run_under(cli, "ulimit -v 1500000", calls)
+    assert [event.type for event in results] == ["tool_succeeded"] * len(calls)
     (folder,) = (cli.state / "sessions").iterdir()
     assert (folder / JOURNAL_NAME).stat().st_size < 2_000_000
-    kinds = [event.type for event in read_journal(folder).events]
-    assert kinds.count("tool_succeeded") == len(calls), os.linesep.join(kinds)
 
 
 @contextmanager
@@ -323,25 +331,9 @@ EATS = f"'{sys.executable}' -c 'len(bytearray(b\"x\") * 900000000)'"
 )
 def test_limits_of_memory(row: Attack, cli: CommandLine) -> None:
     limit, said = row.value
-    calls = (EATS, "echo alive")
-    turns = "".join(
-        f'[[turns]]\ncalls = [{{ tool = "bash", args = {{ command = {json.dumps(command)} }} }}]\n'
-        for command in calls
-    )
-    command = [sys.executable, "-m", "tui_agent", "run", "x", "--output", "json", "--approve", "all"]
-    command += ["--model", cli.scenario(turns + ANSWER)]
+    calls = [("bash", {"command": command}) for command in (EATS, "echo alive")]
     with group_of(220) if "{group}" in limit else nullcontext() as group:
-        done = subprocess.run(
-            ["bash", "-c", f'{limit.format(group=group)} && exec "$@"', "bash", *command],
-            cwd=cli.workspace, env=cli.environ(), stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, check=False, timeout=500,
-        )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2_000:]
-    assert json.loads(done.stdout)["outcome"] == "answered"
-    (folder,) = (cli.state / "sessions").iterdir()
-    journal = [
-        event for event in read_journal(folder).events if event.type in {"tool_failed", "tool_succeeded"}
-    ]
-    assert [event.type for event in journal] == ["tool_failed", "tool_succeeded"]
-    assert said in str(journal[0]), journal[0]
-    assert "alive" in str(journal[1])
+        results = run_under(cli, limit.format(group=group), calls)
+    assert [event.type for event in results] == ["tool_failed", "tool_succeeded"]
+    assert said in str(results[0]), results[0]
+    assert "alive" in str(results[1])

@@ -18,6 +18,7 @@ import pytest_asyncio
 
 from tests import openai_server as served
 from tests.kept_host import HIDDEN_KEY, KeptHost
+from tests.models.offered import BASH, LONGEST
 from tests.openai_server import Answer, OpenAIServer, Step, chunk
 from tui_agent.core.events import Fault, FaultKind
 from tui_agent.models.hosted import HostedModel
@@ -25,17 +26,6 @@ from tui_agent.models.local_servers import is_nearby
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-BASH = {
-    "type": "function",
-    "function": {
-        "name": "bash",
-        "description": "run",
-        "parameters": {"type": "object", "properties": {"command": {"type": "string"}}},
-    },
-}
-LONGEST = 60.0
-"""Seconds; what takes longer hangs."""
 
 
 @dataclass

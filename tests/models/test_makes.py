@@ -15,6 +15,7 @@ import pytest
 import pytest_asyncio
 
 from tests.kept_host import KeptHost
+from tests.models.offered import BASH, LONGEST
 from tests.openai_server import Answer, Recorded, error, json_answer
 from tests.servers import MAKES, Make, ModelServer, Said
 from tests.servers.anthropic import Anthropic
@@ -25,17 +26,6 @@ from tui_agent.models.prompt_cache import marked
 from tui_agent.models.protocol import ModelFault, ModelRequest, Reply
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-BASH = {
-    "type": "function",
-    "function": {
-        "name": "bash",
-        "description": "run",
-        "parameters": {"type": "object", "properties": {"command": {"type": "string"}}},
-    },
-}
-LONGEST = 60.0
-"""Seconds; what takes longer hangs."""
 
 
 QUICK = {"anthropic", "openai", "gemini", "llama.cpp"}
