@@ -343,7 +343,10 @@ def _terminal(environ: Mapping[str, str]) -> Check:
     term = environ.get("TERM", "")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return Check(
-            "terminal", "advice", "standard input or output is none", "the console needs one; `run` does not"
+            "terminal",
+            "advice",
+            "standard input or output is no terminal",
+            "the console needs one; `run` does not",
         )
     size = shutil.get_terminal_size()
     colours = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from rich.cells import get_character_cell_size
@@ -14,8 +15,10 @@ from rich.style import Style
 from textual.color import Color
 
 from tests.console.live_harness import live
+from tests.console.panes.stories import Story
 from tests.console.terminal import ROOT, Terminal
 from tests.console.waiting import wear
+from tests.store.session_events import write_session
 from tui_agent.console.looks.option_row import Option
 from tui_agent.console.program import first_theme
 from tui_agent.console.screens.field import FieldScreen, Judged, Selection, Values
@@ -165,3 +168,21 @@ def test_sixteen_colours_are_all_that_is_sent_where_there_are_no_more(start: Cal
     assert b"38;2;" not in console.output
     assert b"38;5;" not in console.output
     assert COLOUR.search(console.output)
+
+
+@pytest.mark.parametrize(("columns", "counts"), [(80, False), (120, True)])
+def test_the_list_of_sessions_fits_the_terminal(
+    start: Callable[..., Terminal], tmp_path: Path, columns: int, counts: bool
+) -> None:
+    story = Story().run(
+        "A task with a title that goes on for longer than any terminal has columns to show it in."
+    )
+    (call,) = story.reply("I look.", ("bash", {"command": "ls"}))
+    story.fail(call, "exit code 2").judge()
+    write_session(tmp_path / "state" / "sessions" / "20261124-131648-6ec9", story.events, stamped=True)
+    listed = start("-m", "tui_agent", "sessions", size=(columns, 24))
+    assert listed.code() == 0
+    (line,) = [line for line in listed.output.decode().splitlines() if "A task with" in line]
+    assert len(line) <= columns
+    assert line.endswith("…")
+    assert ("recovered" in line) is counts

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 import time
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -10,7 +12,10 @@ from pathlib import Path
 
 from tui_agent.quantities import counted
 from tui_agent.store.summary import SessionRow
-from tui_agent.terminal_text import one_line
+from tui_agent.terminal_text import clipped, one_line
+
+SHORTEST_TITLE = 24
+"""Columns."""
 
 _DERIVED = ("recoveries", "unrecovered", "error_rate", "recovery_rate", "partial_answer_rate")
 
@@ -21,14 +26,20 @@ def as_json(row: SessionRow) -> str:
 
 
 def as_table(rows: Iterable[SessionRow]) -> list[str]:
-    """One line a session: id, when it was used last, outcome, failures recovered of those there were, title."""
+    """One line a session: id, when it was used last, outcome, failures recovered of those there were, title. On a
+    terminal the title is cut to its width, and where little of it would be left, the failures are left out.
+    """
     cells = [
         (row.id, when(row.ended_at), row.outcome_in_words or row.source or "–", _recovered(row), _title(row))
         for row in rows
     ]
     widths = [max(len(cell[column]) for cell in cells) for column in range(4)]
+    room = shutil.get_terminal_size().columns - sum(widths) - 2 * len(widths) if sys.stdout.isatty() else None
+    if room is not None and room < SHORTEST_TITLE:
+        room, cells, widths[3] = room + widths[3], [(*cell[:3], "", cell[4]) for cell in cells], 0
     return [
-        f"{name:<{widths[0]}}  {used:<{widths[1]}}  {outcome:<{widths[2]}}  {recovered:>{widths[3]}}  {title}"
+        f"{name:<{widths[0]}}  {used:<{widths[1]}}  {outcome:<{widths[2]}}  {recovered:>{widths[3]}}  "
+        f"{title if room is None else clipped(title, max(SHORTEST_TITLE, room))}"
         for name, used, outcome, recovered, title in cells
     ]
 
