@@ -383,3 +383,39 @@ def test_a_session_can_end_before_an_event_that_turned_out_to_be_damaged(tmp_pat
     assert replay.damage is raised.value
     assert replay.marks() == Replay.of(events[: place - 1]).marks()
     assert replay.state_at(10_000) == fold(events[: place - 1])
+
+
+def test_a_session_that_grows_is_the_same_as_one_that_was_read_at_once(tmp_path: Path):
+    events = whole_session()
+    write_session(tmp_path, events, stamped=True)
+    journal = tmp_path / JOURNAL_NAME
+    lines = journal.read_bytes().splitlines(keepends=True)
+    whole = Replay.open(tmp_path)
+    journal.write_bytes(b"".join(lines[:20]))
+    growing = Replay.open(tmp_path)
+    for place in range(20, len(lines), 13):
+        with journal.open("ab") as file:
+            file.write(b"".join(lines[place : place + 13]))
+            file.flush()
+            assert growing.read_on()
+            assert growing.length == min(place + 13, len(lines))
+            assert growing.state_at(growing.length) == fold(events[: growing.length])
+        assert not growing.read_on()
+    assert growing.marks() == whole.marks()
+    assert all(growing.state_at(place) == whole.state_at(place) for place in (3, 40, 100, whole.length))
+
+
+def test_a_line_that_is_being_written_waits_for_its_end(tmp_path: Path):
+    write_session(tmp_path, whole_session(), stamped=True)
+    journal = tmp_path / JOURNAL_NAME
+    lines = journal.read_bytes().splitlines(keepends=True)
+    for seen in (lines[20][:9], lines[20][:-1]):
+        journal.write_bytes(b"".join(lines[:20]) + seen)
+        growing = Replay.open(tmp_path)
+        known = growing.length
+        journal.write_bytes(b"".join(lines[:21]) + lines[21][:30])
+        assert growing.read_on() is (known == 20)
+        assert growing.length == 21
+        journal.write_bytes(b"".join(lines[:23]))
+        assert growing.read_on()
+        assert growing.state_at(23).seq == 23

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.cli.console import config_path
+from tui_agent.cli.console import config_path, open_console
 from tui_agent.cli.options import (
     Parser,
     UsageError,
     add_cluster_option,
+    add_console_options,
+    add_place_options,
     add_run_options,
     amount,
     count,
@@ -21,9 +24,12 @@ from tui_agent.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tui_agent.fleet.opening import FleetArguments
+
 _EXAMPLE = """
 agent-tui fleet tasks.jsonl --at-once 8 --max-fleet-cost 20
 agent-tui fleet tasks.jsonl --print --output json --approve all
+agent-tui fleet watch jobs/today                           the same board over a folder of growing sessions
 echo '{"task": "fix the tests", "workspace": "shop", "options": {"max_iterations": 20}}' > tasks.jsonl"""
 
 _EPILOG = """
@@ -32,8 +38,35 @@ exit codes:
   3 some ended without an answer · 130 ended before all runs (a bound, a signal): the same command goes on"""
 
 OWN = frozenset(
-    {"tasks", "at_once", "workers", "max_fleet_cost", "max_fleet_time", "print", "output", "out", "cluster"}
+    {
+        "tasks",
+        "at_once",
+        "workers",
+        "max_fleet_cost",
+        "max_fleet_time",
+        "print",
+        "output",
+        "out",
+        "cluster",
+        "folder",
+    }
 )
+
+
+OF_THE_CONSOLE = frozenset({"plain", "theme", "step"})
+
+
+def watch_parser() -> Parser:
+    made = Parser(
+        "fleet watch",
+        "A board over a folder of growing sessions, ours or other agents' (a Harbor job, recordings): where each of\n"
+        "them stands by our policy. Nothing is touched; the files are only read.",
+        "agent-tui fleet watch jobs/2026-11-24__12-00-00",
+    )
+    made.add_argument("folder", type=Path, metavar="DIR", help="the folder; it is searched through")
+    add_place_options(made)
+    add_console_options(made)
+    return made
 
 
 def parser() -> Parser:
@@ -64,32 +97,51 @@ def parser() -> Parser:
     )
     add_cluster_option(made)
     add_run_options(made)
+    add_console_options(made)
     return made
 
 
 def main(arguments: Sequence[str]) -> int:
     """The exit code says how the runs ended; see `--help`."""
-    options = parser().parse(arguments)
+    from tui_agent.frontend.arguments import ConsoleArguments
+
+    watching = list(arguments[:1]) == ["watch"]
+    options = (watch_parser() if watching else parser()).parse(arguments[watching:])
+    given = {key: value for key, value in overrides(options).items() if key not in OWN}
+    console = ConsoleArguments(overrides=given, config=config_path(options.config))
+    if watching:
+        if not options.folder.is_dir():
+            raise UsageError(
+                f"agent-tui fleet watch: {options.folder} is no folder. Name a folder of sessions."
+            )
+        return open_console(replace(console, watched_folder=options.folder.resolve()))
     if not options.tasks.is_file():
         raise UsageError(f"agent-tui fleet: {options.tasks} is no file. Name a file with a task a line.")
-    import asyncio
-
-    from tui_agent.cluster import ClusterError
     from tui_agent.fleet.fleet import Bounds
     from tui_agent.fleet.opening import FleetArguments
-    from tui_agent.fleet.printed import run_printed
 
     start = FleetArguments(
         tasks=options.tasks,
         bounds=Bounds(options.at_once, options.max_fleet_cost, options.max_fleet_time),
-        overrides={key: value for key, value in overrides(options).items() if key not in OWN},
-        config=config_path(options.config),
+        overrides={key: value for key, value in given.items() if key not in OF_THE_CONSOLE},
+        config=console.config,
         workers=options.workers,
         out=options.out,
         cluster=options.cluster,
     )
+    if options.print or options.plain or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return _print(start, options.output)
+    return open_console(replace(console, fleet=start))
+
+
+def _print(start: FleetArguments, form: str) -> int:
+    import asyncio
+
+    from tui_agent.cluster import ClusterError
+    from tui_agent.fleet.printed import run_printed
+
     try:
-        return asyncio.run(run_printed(start, sys.stdout, sys.stderr, options.output))
+        return asyncio.run(run_printed(start, sys.stdout, sys.stderr, form))
     except ClusterError as error:
         sys.stderr.write(f"agent-tui fleet: {error}\n")
         return 1

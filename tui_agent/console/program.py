@@ -139,6 +139,14 @@ class ConsoleApp(SessionApp):
 
     def make_screen(self, arguments: ConsoleArguments, mode: str) -> Tab:
         """The live screen, or the replay's."""
+        if arguments.fleet is not None or arguments.watched_folder is not None:
+            from tui_agent.console.screens.fleet import FleetScreen
+
+            return FleetScreen(arguments, mode)
+        if arguments.follow:
+            from tui_agent.console.screens.followed import FollowedScreen
+
+            return FollowedScreen(arguments, mode)
         if arguments.replay is not None:
             from tui_agent.console.screens.replay import ReplayScreen
 
@@ -215,8 +223,12 @@ class ConsoleApp(SessionApp):
         return True
 
     async def _open(self, screen: Tab) -> None:
+        from tui_agent.console.screens.fleet import FleetScreen
+
         if isinstance(screen, LiveScreen):
             await self._open_live(screen)
+        elif isinstance(screen, FleetScreen):
+            self.use_keys(await screen.begin())
         else:
             await self._open_replay(screen)
 

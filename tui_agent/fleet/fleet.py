@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 MOST_TRIES = 5
 """Workers that a run may lose in one step before it is given up: it may be what ends them."""
+BREATH = 20
+"""Messages that are taken in a row before keys are answered."""
 BEAT = 5.0
 """Seconds between two signs of life to each worker."""
 PLACES_LOOK = 2.0
@@ -74,6 +76,11 @@ class FleetRun:
     host: Host | None = None
     asked: dict[int, asyncio.Task[None]] = field(default_factory=dict)
     journal: _Copy | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called on the board."""
+        return self.task.id
 
     @property
     def over(self) -> bool:
@@ -246,11 +253,12 @@ class Fleet:
     _last_words = ""
 
     async def _serve(self, host: Host) -> None:
-        heard = False
+        heard = 0
         async for message in host.messages():
-            if not heard:
-                heard, self._unheard = True, 0
+            heard, self._unheard = heard + 1, 0
             self._take(message)
+            if heard % BREATH == 0:
+                await asyncio.sleep(0)
         self._last_words = host.printed.strip()[-300:]
         self._unheard += not heard
         self._lost(host)

@@ -53,9 +53,9 @@ class LocalHost:
         self._listening = asyncio.ensure_future(self._listen())
 
     @classmethod
-    async def start(cls) -> LocalHost:
-        """Start a worker. Raises `OSError`."""
-        return cls(await processes.start([sys.executable, "-m", WORKER], limit=wire.LINE_LIMIT))
+    async def start(cls, module: str = WORKER, *arguments: str) -> LocalHost:
+        """Start a worker, or another module that speaks as one. Raises `OSError`."""
+        return cls(await processes.start([sys.executable, "-m", module, *arguments], limit=wire.LINE_LIMIT))
 
     def send(self, message: wire.ToWorker) -> None:
         """See `Host.send`."""

@@ -55,7 +55,7 @@ async def open_fleet(
     config = None if arguments.config is None else str(arguments.config.resolve())
     settings = load_settings(arguments.overrides, config)
     overrides = {"workspace": str(Path.cwd()), **arguments.overrides}
-    tasks, bad = read_tasks(arguments.tasks, overrides, config)
+    tasks, bad = await asyncio.to_thread(read_tasks, arguments.tasks, overrides, config)
     kept = Kept(kept_for(arguments.tasks, arguments.out))
     fleet = Fleet(tasks, overrides, config, settings.state_dir, kept, arguments.bounds, operator_for)
     most = arguments.workers or os.cpu_count() or 1

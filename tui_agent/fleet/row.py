@@ -42,6 +42,8 @@ class RunRow(BaseModel):
     """Questions that wait for somebody."""
     failing: str = ""
     """The newest failure that still stands."""
+    outcome: str = ""
+    """How it ended in one word; empty while it goes on."""
     answer: str = ""
     """How it ended, or what it answered."""
     started: float = 0.0
@@ -78,6 +80,7 @@ def row_of(state: RunState) -> RunRow:
         tokens=metrics.session_usage.tokens,
         asks=len(state.approvals) + (state.escalation is not None) + len(state.server_questions),
         failing="" if newest is None else one_line(newest.message, _LONGEST),
+        outcome="" if run.outcome is None else run.outcome.value,
         answer=one_line(run.answer if run.outcome == "answered" else run.reason, _LONGEST),
         started=metrics.started_at,
         ended=metrics.ended_at,

@@ -11,7 +11,10 @@ import tomllib
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from tui_agent.fleet.opening import FleetArguments
 
 
 class Newest(Enum):
@@ -51,6 +54,12 @@ class ConsoleArguments:
     """A session's id or title, or the newest."""
     step: bool = False
     """Start paused before every iteration."""
+    follow: bool = False
+    """The replayed session grows: begin at its end, and stay there."""
+    fleet: FleetArguments | None = None
+    """Many runs, on a board."""
+    watched_folder: Path | None = None
+    """A folder of growing sessions, on a board."""
 
 
 def in_browser() -> bool:

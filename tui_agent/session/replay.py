@@ -112,7 +112,7 @@ class _Collected:
 
 
 class Replay:
-    """A session as far as it was when it was opened. Positions run from 0 (nothing) to `length`."""
+    """A session as far as it was when it was opened, or `read_on`. Positions run from 0 (nothing) to `length`."""
 
     def __init__(self, source: EventSource) -> None:
         self._source = source
@@ -150,6 +150,15 @@ class Replay:
         return replay
 
     # --- looking ---------------------------------------------------------------------------------------------
+
+    def read_on(self) -> bool:
+        """Take up what was written since; whether there was anything. Raises `JournalError`."""
+        with self._lock:
+            if not self._source.read_on():
+                return False
+            self.length = len(self._source)
+            self._skipped = self._superseded()
+            return True
 
     def event(self, position: int) -> Event:
         """The event that leads from `position - 1` to `position`. Raises `IndexError` outside 1..length."""

@@ -47,6 +47,9 @@ class EventSource(Protocol):
     def call_id(self, number: int) -> object:
         """Which call an event of a tool belongs to, in any form that is equal for equal ids."""
 
+    def read_on(self) -> bool:
+        """Look for events that came since; whether there are any. Raises `JournalError`."""
+
 
 class EventList:
     """Events that are in memory already: an imported transcript, or a test's."""
@@ -77,6 +80,10 @@ class EventList:
         """See `EventSource`."""
         return self._events[number - 1].__dict__["call_id"]
 
+    def read_on(self) -> bool:
+        """See `EventSource`; nothing comes."""
+        return False
+
 
 class JournalIndex:
     """The lines of a journal. Raises `JournalError` for what `read_journal` refuses, as far as lines show it."""
@@ -89,12 +96,7 @@ class JournalIndex:
         self._ends = array("Q", [0])
         self._times = array("d")
         self._kinds: list[str] = []
-        try:
-            with open(self.path, "rb", opener=unblocked) as file:
-                size = file.seek(0, 2)
-                self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-        except OSError as fault:
-            raise disk_error("The session cannot be read", self.path, fault) from fault
+        self._data = self._mapped()
         self._other_form: set[int] = set()
         try:
             self._read()
@@ -103,9 +105,30 @@ class JournalIndex:
                 raise
             self.damage = damage
 
-    def _read(self) -> None:
-        end = 0
-        for match in _LINE.finditer(self._data):
+    def _mapped(self) -> mmap.mmap | bytes:
+        try:
+            with open(self.path, "rb", opener=unblocked) as file:
+                size = file.seek(0, 2)
+                return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+        except OSError as fault:
+            raise disk_error("The session cannot be read", self.path, fault) from fault
+
+    def read_on(self) -> bool:
+        """Read what was written since, to the last line break; whether there was anything. Raises `JournalError`."""
+        end, known = self._ends[-1], len(self._kinds)
+        if self.damage is not None or not self.path.is_file() or self.path.stat().st_size <= end:
+            return False
+        self._data = self._mapped()
+        if self._data[end - 1 : end + 1].strip(b"\n") and self._data[end : end + 1] == b"\n":
+            self._ends[-1] += 1  # the line break of a last event that was whole without it
+        self.dropped_bytes = 0
+        self._read(self._data.rfind(b"\n") + 1)
+        return len(self._kinds) > known
+
+    def _read(self, limit: int | None = None) -> None:
+        end = self._ends[-1]
+        limit = len(self._data) if limit is None else limit
+        for match in _LINE.finditer(self._data, end, limit):
             if match.start() != end:
                 end = self._read_other_form(end, match.start())
             number = len(self._kinds) + 1
@@ -115,8 +138,8 @@ class JournalIndex:
                 continue
             end = match.end()
             self._keep(end, float(at), _KINDS.get(kind) or kind.decode())
-        if end < len(self._data) or not self._kinds:
-            self._read_other_form(end, len(self._data))
+        if end < limit or not self._kinds:
+            self._read_other_form(end, limit)
 
     def _read_other_form(self, start: int, end: int) -> int:
         """Lines in another form than today's: parsed now, so that what is wrong with them is named now."""

@@ -125,7 +125,7 @@ class InboxScreen(FramedScreen["Item | None"]):
         tabs = self.app.tabs
         if item.tab not in tabs:
             return ""
-        title = item.tab.standing().title
+        title = item.tab.title_of(item.question)
         return f"tab {tabs.index(item.tab) + 1} · {title}" if len(tabs) > 1 else title
 
     def action_move(self, step: int) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tui_agent.config.settings import Settings
+    from tui_agent.console.cards.card_host import CardHost
     from tui_agent.console.panes import ConversationPane
     from tui_agent.console.panes.scrubber import Scrubber
     from tui_agent.console.screens.player import Player
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from tui_agent.core.projections.conversation import Conversation
     from tui_agent.core.state import RunState
     from tui_agent.frontend.arguments import ConsoleArguments
+    from tui_agent.frontend.operator import AnyQuestion
     from tui_agent.frontend.startup import Recorded
     from tui_agent.frontend.why import Why
     from tui_agent.session.recordings import Recording
@@ -91,6 +93,8 @@ class ReplayScreen(DashboardScreen):
 
     replays = True
     own_options = frozenset({"policy", "run"})
+    card_host: CardHost | None = None
+    """Where questions are answered; None: they only stand in the conversation."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *command_bindings(replay=True),
@@ -123,6 +127,11 @@ class ReplayScreen(DashboardScreen):
     @property
     def state(self) -> RunState | None:
         return None if self.player is None else self.player.state
+
+    @property
+    def asked(self) -> Sequence[AnyQuestion]:
+        """What can be answered here."""
+        return ()
 
     @property
     def conversation(self) -> Conversation | None:
@@ -195,7 +204,7 @@ class ReplayScreen(DashboardScreen):
         from tui_agent.console.panes.scrubber import Scrubber
 
         self._scrubber = Scrubber()
-        await self.raise_dashboard()
+        await self.raise_dashboard(self.card_host)
         await self.mount(self._scrubber, before=self.status)
         home = self.home()
         if home is not None:
@@ -280,7 +289,7 @@ class ReplayScreen(DashboardScreen):
             return
         self.status.still = still = not player.playing
         with self.app.batch_update():
-            self.dashboard.show(state, player.now, still=still, questions=True)
+            self.dashboard.show(state, player.now, still=still, questions=not self.asked)
             self.status.show(state, player.now)
             self._scrubber.show(player)
 

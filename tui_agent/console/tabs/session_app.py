@@ -274,6 +274,7 @@ class SessionApp(ThemedApp):
 
     async def close_sessions(self) -> bool:
         """End all runs and journals in good order. False where the disk refused; `exit_text` says so."""
+        await asyncio.gather(*(tab.settle() for tab in self.tabs))
         opened = [(tab.opened, tab.arguments) for tab in self.tabs if tab.opened is not None]
         for tab in self.tabs:
             self._close(tab)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from tui_agent.console.terminal.compositor import SparingScreen
 
@@ -26,6 +26,9 @@ class Standing(NamedTuple):
 
 class Tab(SparingScreen):
     """The screen at the bottom of a mode; its id is the mode's name."""
+
+    is_board: ClassVar[bool] = False
+    """It shows many runs, which are opened from it."""
 
     def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
         super().__init__(id=mode)
@@ -79,6 +82,17 @@ class Tab(SparingScreen):
     def standing(self) -> Standing:
         """How the tab stands, for the row of tabs."""
         raise NotImplementedError
+
+    def questions_of(self, session_id: str) -> Sequence[AnyQuestion]:
+        """What a board's run with this session asks."""
+        return ()
+
+    def title_of(self, question: AnyQuestion) -> str:
+        """What the inbox calls whoever asks this."""
+        return self.standing().title
+
+    async def settle(self) -> None:
+        """End what runs here beside a session, before the console is left."""
 
     def show_tabs(self, standings: Sequence[Standing], shown: int) -> None:
         """Show how all tabs stand."""

@@ -1,0 +1,138 @@
+"""The board of many runs: rows, one inbox, the way into a run and back, and how runs are stopped and left."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from tests.console.waiting import picture, until
+from tests.fleet.harness import arguments, let_go
+from tests.formats import samples
+from tests.store.session_events import iteration, run_started, start, write_session
+from tui_agent.console.program import ConsoleApp
+from tui_agent.console.screens.ask import AskScreen
+from tui_agent.console.screens.fleet import FleetScreen
+from tui_agent.console.screens.followed import FollowedScreen
+from tui_agent.console.screens.inbox import InboxScreen
+from tui_agent.frontend.arguments import ConsoleArguments
+from tui_agent.store.lines import encode
+
+
+class Board:
+    """Keys in, the board and its tabs out."""
+
+    def __init__(self, app: ConsoleApp, pilot: Pilot[None]) -> None:
+        self.app, self.pilot = app, pilot
+
+    @property
+    def screen(self) -> FleetScreen:
+        screen = self.app.tabs[0]
+        assert isinstance(screen, FleetScreen)
+        return screen
+
+    @property
+    def outcomes(self) -> list[str]:
+        return [run.outcome for run in self.screen.runs]
+
+    async def until(self, holds: Any) -> None:
+        await until(self.pilot, holds)
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+
+    async def opened_run(self) -> FollowedScreen:
+        """The tab of a run that was just opened, once it shows it."""
+        await self.until(lambda: isinstance(self.app.shown, FollowedScreen) and self.app.shown.state)
+        shown = self.app.shown
+        assert isinstance(shown, FollowedScreen)
+        return shown
+
+
+@asynccontextmanager
+async def board(console: ConsoleArguments) -> AsyncIterator[Board]:
+    app = ConsoleApp(console)
+    async with app.run_test(size=(120, 30), notifications=True) as pilot:
+        made = Board(app, pilot)
+        await made.until(lambda: made.screen.can_draw)
+        yield made
+        await app.close_sessions()
+
+
+def fleet(folder: Path, runs: int, **given: Any) -> ConsoleArguments:
+    start = arguments(folder, runs, **given)
+    return ConsoleArguments(fleet=start, overrides={"state_dir": str(folder / "state")})
+
+
+async def test_runs_are_answered_from_one_board(tmp_path: Path) -> None:
+    async with board(fleet(tmp_path, 2, overrides={"approve": "ask"})) as shown:
+        let_go(tmp_path)
+        await shown.until(lambda: [run.row.asks for run in shown.screen.runs] == [1, 1])
+        await shown.until(lambda: "2 for you" in picture(shown.app))
+        assert "WAITING" in picture(shown.app)
+        await shown.press("ctrl+l")
+        await shown.until(lambda: isinstance(shown.app.screen, InboxScreen))
+        await shown.until(lambda: "r1 Part 1" in picture(shown.app))
+        await shown.press("escape")
+        for place in range(2):
+            await shown.press("home", *["down"] * place, "enter")
+            run = await shown.opened_run()
+            for _ in range(2):  # the command, and the write
+                await shown.until(lambda run=run: run.asked and run.card_host.card)
+                await shown.until(lambda run=run: run.card_host.card.has_focus_within)
+                assert f"Part {place}" in picture(shown.app)
+                asked = run.asked[0]
+                await shown.until(lambda run=run: run.card_host.card.armed)
+                await shown.press("y")
+                await shown.until(lambda asked=asked: asked.future.done())
+            await shown.until(lambda place=place: shown.screen.runs[place].over)
+            await shown.until(lambda run=run: run.state.run.outcome == "answered")
+            assert run.player.at_end
+            await shown.press("escape")
+            await shown.until(lambda: shown.app.shown is shown.screen)
+        assert shown.outcomes == ["answered"] * 2
+        assert (tmp_path / "w1" / "out.txt").is_file()
+
+
+async def test_one_run_is_stopped_from_the_board_and_open_ones_are_left_as_they_are(tmp_path: Path) -> None:
+    async with board(fleet(tmp_path, 2)) as shown:
+        await shown.until(lambda: all(run.row.step >= 2 for run in shown.screen.runs))
+        await shown.press("s")
+        await shown.until(lambda: isinstance(shown.app.screen, AskScreen))
+        await shown.press("y")
+        await shown.until(lambda: shown.outcomes == ["interrupted", "running"])
+        await shown.press("ctrl+q")
+        await shown.until(lambda: isinstance(shown.app.screen, AskScreen))
+        await shown.press("q")
+        await shown.until(lambda: not shown.app.is_running)
+    assert "1 interrupted, 1 running" in shown.app.exit_text
+    kept = (tmp_path / "tasks.fleet" / "runs.jsonl").read_text().splitlines()
+    results = {said["id"]: said["result"] for said in map(json.loads, kept)}
+    assert (results["r0"]["outcome"], results["r1"]) == ("interrupted", None)
+
+
+async def test_a_folder_of_growing_sessions_is_a_board_too(tmp_path: Path) -> None:
+    runs = tmp_path / "job"
+    events = [start(), run_started(1), *iteration(1, call="c1", fails="no such file: a.py")]
+    write_session(runs / "ours", events)
+    recorded = samples.write(runs / "ours", "codex")
+    (runs / "theirs").mkdir()
+    recorded.rename(runs / "theirs" / "rollout.jsonl")
+    (runs / "result.json").write_text("{}")
+    console = ConsoleArguments(watched_folder=runs, overrides={"state_dir": str(tmp_path / "state")})
+    async with board(console) as shown:
+        await shown.until(lambda: {run.name for run in shown.screen.runs} == {"ours", "theirs/rollout.jsonl"})
+        ours = next(run for run in shown.screen.runs if run.name == "ours")
+        assert (ours.row.step, len(ours.row.ring)) == (1, 1)
+        journal = runs / "ours" / "events.jsonl"
+        known = journal.read_bytes().count(b"\n")
+        more = iteration(2, call="c2", fails="no such file: a.py")
+        with journal.open("ab") as file:
+            file.writelines(
+                encode(event.stamped(known + place, 100.0 + place)) for place, event in enumerate(more, 1)
+            )
+        await shown.until(lambda: ours.row.step == 2)

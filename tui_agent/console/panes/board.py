@@ -1,0 +1,146 @@
+"""The board: a line a run, with where it stands, what fails, what it costs and what it asks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from tui_agent.console.panes.cursor_list import CursorList
+from tui_agent.core.recovery.ring import SLOTS
+from tui_agent.frontend.lines.glyphs import BADGES, EMPTY, FULL, OUTCOMES
+from tui_agent.frontend.lines.styled import Line, Span, clip, pad, pad_left
+from tui_agent.quantities import dollars
+from tui_agent.terminal_text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tui_agent.fleet.row import RunRow
+
+NARROW, WIDE = 76, 100
+"""Cells from which on cost and chance, and the model, have a column."""
+_NAME = 10
+
+
+class BoardRun(Protocol):
+    """A run as the board shows it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def row(self) -> RunRow: ...
+    @property
+    def outcome(self) -> str:
+        """How it ended in one word; else where it is."""
+
+    @property
+    def over(self) -> bool: ...
+    @property
+    def folder(self) -> Path | None:
+        """Its session; None while there is none."""
+
+    @property
+    def why(self) -> str:
+        """Why it could not be carried out; empty where it could."""
+
+
+class _Column(NamedTuple):
+    title: str
+    width: int
+    from_width: int = 0
+    """Cells of the board below which it is left out."""
+    number: bool = False
+
+    def cell(self, text: str) -> str:
+        """A text at its width."""
+        return pad_left(text, self.width) if self.number else pad(text, self.width)
+
+
+COLUMNS = (
+    _Column("run", _NAME),
+    _Column("state", 12),
+    _Column("step", 6, number=True),
+    _Column("ring", SLOTS),
+    _Column("fails", 5),
+    _Column("chance", 6, NARROW, number=True),
+    _Column("cost", 7, NARROW, number=True),
+    _Column("asks", 4),
+    _Column("model", 18, WIDE),
+    _Column("task", 8),
+)
+
+
+def board_head(width: int) -> str:
+    """The columns' titles, in a board of so many cells."""
+    shown = [column for column in COLUMNS if width >= column.from_width]
+    return "  " + " ".join(column.cell(column.title) for column in shown).rstrip()
+
+
+def _cells(run: BoardRun) -> tuple[Span, ...]:
+    row = run.row
+    state = (row.badge if row.badge and not run.over else run.outcome).replace("_", " ")
+    sign = OUTCOMES.get(run.outcome) if run.over else None
+    role = sign.role if sign else "error" if run.why else BADGES.get(row.badge, "muted")
+    worst = max(row.ring, default=0)
+    ring = FULL * len(row.ring) + EMPTY * (SLOTS - len(row.ring))
+    fails = f"×{row.attempts}" if row.attempts else ""
+    return (
+        Span(one_line(run.name, 40), "bold"),
+        Span(state, role),
+        Span(f"{row.step}/{row.last_step}" if row.last_step and not run.over else str(row.step or ""), ""),
+        Span(ring, "error" if worst >= SLOTS else "warn" if row.ring else "faint"),
+        Span(f"{fails}{'⊘' * bool(row.blocked)}", "blocked" if row.blocked else "warn"),
+        Span("" if row.chance is None or run.over else f"{100 * row.chance:.0f} %", "muted"),
+        Span("?" if row.cost is None and row.step else dollars(row.cost) if row.cost else "", "muted"),
+        Span(f"? {row.asks}" if row.asks else "", "operator bold"),
+        Span(row.model, "model"),
+        Span(run.why or row.task, "error" if run.why else ""),
+    )
+
+
+class BoardList(CursorList[BoardRun]):
+    """The runs, in the order of their file. A run that stands as before is neither drawn nor painted again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: dict[int, tuple[tuple[object, ...], Line]] = {}
+        """By place: what was drawn, and how it looks."""
+
+    def show_runs(self, runs: list[BoardRun]) -> None:
+        """Show these; the cursor stays where it is."""
+        self.rows = runs
+        self.cursor = min(self.cursor, max(0, len(runs) - 1))
+        self.redraw()
+
+    def draw(self, width: int, height: int) -> Sequence[Line]:
+        drawn = super().draw(width, height)
+        lines = []
+        for place, run in enumerate(self.rows):
+            stands = run.row, run.outcome, run.why, place == self.cursor, width
+            known = self._known.get(place)
+            if known is None or known[0] != stands:
+                known = self._known[place] = stands, drawn[place]
+            lines.append(known[1])
+        return lines
+
+    def redraw(self) -> None:
+        """Paint the lines that look otherwise."""
+        before = self._lines
+        width, height = self.content_width, self.scrollable_content_region.height
+        if not before or len(before) != len(self.rows) or width <= 0 or height <= 0:
+            super().redraw()
+            return
+        self._lines = self.draw(width, height)
+        for place, line in enumerate(self._lines):
+            if line is not before[place]:
+                self._strips.pop(place, None)
+                self.refresh_lines(place)
+
+    def draw_row(self, row: BoardRun, width: int, *, current: bool) -> Line:
+        spans = []
+        for column, cell in zip(COLUMNS, _cells(row), strict=True):
+            if self.size.width < column.from_width:
+                continue
+            text = cell.text if column is COLUMNS[-1] else column.cell(cell.text)
+            spans.append(Span(text + " ", cell.style))
+        return clip(spans, width)
