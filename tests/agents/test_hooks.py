@@ -20,10 +20,15 @@ from typing import Any
 import pytest
 
 from tui_agent.agents import door
+from tui_agent.agents.dialect import Moment
+from tui_agent.agents.dialects import DIALECTS
 from tui_agent.agents.keeper import LOG, Keeper
 from tui_agent.core import events
 from tui_agent.formats.importers.judgement import judged
 from tui_agent.formats.importers.load import load_transcripts
+from tui_agent.formats.importers.normalise import facts
+from tui_agent.formats.importers.transcript import Call, Result, Said, Step, Transcript, Turn
+from tui_agent.formats.importers.values import exit_message
 from tui_agent.store.journal import read_journal
 from tui_agent.store.provenance import is_foreign
 
@@ -279,25 +284,71 @@ def test_a_sub_agent_is_a_session_of_its_own(home: Path) -> None:
     assert len(journals(home)) == 2
 
 
-def test_a_keeper_that_is_killed_and_hooks_that_come_at_once_lose_nothing(home: Path) -> None:
-    for number in range(1, 3):
-        run(batch("make", number, "Exit code 2\nno rule"))
-    (pid,) = keepers(home)
-    os.kill(pid, signal.SIGKILL)
-    many = [
-        subprocess.Popen([*DOOR, "claude-code"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        for _ in range(60)
-    ]
-    for number, one in enumerate(many):
+@pytest.mark.parametrize("number", [60, pytest.param(200, marks=pytest.mark.slow)])
+def test_a_keeper_that_is_killed_and_hooks_that_come_at_once_lose_nothing(home: Path, number: int) -> None:
+    for made in range(1, 3):
+        run(batch("make", made, "Exit code 2\nno rule"))
+    killed: set[int] = set()
+    many = []
+    for made in range(number):
+        one = subprocess.Popen([*DOOR, "claude-code"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert one.stdin is not None
-        one.stdin.write(json.dumps(batch(f"echo {number}", 100 + number, f"{number}")).encode())
+        one.stdin.write(json.dumps(batch(f"echo {made}", 100 + made, f"{made}")).encode())
         one.stdin.close()
-    assert [one.wait(60) for one in many] == [0] * 60
+        many.append(one)
+        if made % 20 == 10:
+            for pid in set(keepers(home)) - killed:
+                os.kill(pid, signal.SIGKILL)
+                killed.add(pid)
+    assert [one.wait(60) for one in many] == [0] * number
+    assert killed
     assert len(keepers(home)) == 1
     run(batch("make", 3, "Exit code 2\nno rule"))
     assert decision(run(claude("PreToolUse", **bash("make", 4))))[0] == "ask"
     (journal,) = journals(home)
-    assert sum(isinstance(event, events.ToolSucceeded) for event in journal) == 60
+    ended = [event.call_id for event in journal if isinstance(event, events.ToolSucceeded)]
+    assert sorted(ended) == sorted(f"t{100 + made}" for made in range(number))
+    assert [event.seq for event in journal] == list(range(1, len(journal) + 1))
+
+
+def test_an_event_that_was_recorded_as_its_keeper_died_is_answered_and_not_recorded_again(home: Path) -> None:
+    words = ["claude-code", "refuse", "", str(Path.cwd()), f"AGENT_TUI_STATE_DIR={home / 'state'}"]
+    failed = json.dumps(batch("make", 1, "Exit code 2\nno rule")).encode()
+    first = Keeper()
+    asked = json.dumps(claude("UserPromptSubmit", prompt="fix it")).encode()
+    first.answer(words, asked)
+    note = first.answer(words, failed)
+    first.close()
+    second = Keeper()
+    assert second.answer(words, asked, again=True) == {}
+    assert (second.answer(words, failed, again=True), bool(note)) == (note, True)
+    (journal,) = journals(home)
+    assert [event.type for event in journal].count("tool_failed") == 1
+    assert [event.type for event in journal].count("run_started") == 1
+
+
+def test_what_a_full_disk_does_not_take_is_written_when_there_is_room(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["claude-code", "refuse", "", str(Path.cwd()), f"AGENT_TUI_STATE_DIR={home / 'state'}"]
+    keeper, write, room = Keeper(), os.write, [700]
+
+    def full(descriptor: int, data: bytes) -> int:
+        if not room[0]:
+            raise OSError(28, "No space left on device")
+        taken = write(descriptor, data[: room[0]])
+        room[0] -= taken
+        return taken
+
+    monkeypatch.setattr(os, "write", full)
+    for number in range(1, 4):
+        assert keeper.answer(words, json.dumps(batch("make", number, "Exit code 2\nno rule")).encode())
+    again = json.dumps(claude("PreToolUse", **bash("make", 4))).encode()
+    assert decision(keeper.answer(words, again))[0] == "ask"
+    room[0] = 1 << 20
+    keeper.answer(words, json.dumps(batch("make", 5, "")).encode())
+    (journal,) = journals(home)
+    assert sum(isinstance(event, events.ToolFailed) for event in journal) == 3
     assert [event.seq for event in journal] == list(range(1, len(journal) + 1))
 
 
@@ -312,46 +363,211 @@ def test_no_event_breaks_an_agent_and_errors_are_in_the_log(home: Path) -> None:
     )
 
 
-def test_mutated_events_are_answered_or_left(home: Path) -> None:
-    """A few thousand; what is answered is an object, and the journal stays whole."""
+ONE = {"tool_name": "Bash", "tool_input": MAKE, "tool_use_id": "t1"}
+HERE = {"session_id": "s", "cwd": "/"}
+SEEDS: dict[str, list[dict[str, Any]]] = {
+    "claude-code": [
+        {"hook_event_name": "UserPromptSubmit", **HERE, "prompt": "x"},
+        {"hook_event_name": "PreToolUse", **HERE, **ONE},
+        {"hook_event_name": "PostToolUseFailure", **HERE, **ONE, "error": "Exit code 2"},
+        {
+            "hook_event_name": "PostToolBatch",
+            **HERE,
+            "tool_calls": [{**ONE, "tool_response": "Exit code 2\nno"}],
+        },
+        {"hook_event_name": "Stop", **HERE, "last_assistant_message": "done"},
+        {"hook_event_name": "StopFailure", **HERE, "error": "overloaded"},
+        {"hook_event_name": "Notification", **HERE, "message": "hi"},
+        {"hook_event_name": "SessionEnd", **HERE, "reason": "other"},
+    ],
+    "codex": [
+        {
+            "hook_event_name": "PostToolUse",
+            **HERE,
+            **ONE,
+            "tool_response": "no",
+            "transcript_path": "/etc/passwd",
+        },
+        {"hook_event_name": "Stop", **HERE, "last_assistant_message": "done", "stop_hook_active": False},
+    ],
+    "gemini-cli": [
+        {"hook_event_name": "BeforeTool", **HERE, **ONE},
+        {"hook_event_name": "AfterTool", **HERE, **ONE, "tool_response": {"llmContent": "Exit Code: 2"}},
+        {
+            "hook_event_name": "AfterTool",
+            **HERE,
+            **ONE,
+            "tool_response": {"error": {"message": "no", "type": "x"}},
+        },
+        {"hook_event_name": "AfterAgent", **HERE, "prompt": "x", "prompt_response": "done"},
+    ],
+    "copilot": [
+        {"hook_event_name": "PreToolUse", **HERE, **COPILOT, **ONE},
+        {
+            "hook_event_name": "PostToolUse",
+            **HERE,
+            **COPILOT,
+            **ONE,
+            "tool_result": {"text_result_for_llm": "no"},
+        },
+        {"hook_event_name": "PostToolUseFailure", **HERE, **COPILOT, **ONE, "error": "no"},
+        {"hook_event_name": "Stop", **HERE, **COPILOT, "transcript_path": "/etc/passwd"},
+    ],
+    "cursor": [
+        {"hook_event_name": "preToolUse", **CURSOR, **ONE, "workspace_roots": ["/"]},
+        {
+            "hook_event_name": "postToolUse",
+            **CURSOR,
+            **ONE,
+            "tool_output": '{"exitCode": 2, "stderr": "no"}',
+        },
+        {
+            "hook_event_name": "postToolUseFailure",
+            **CURSOR,
+            **ONE,
+            "error_message": "no",
+            "failure_type": "error",
+        },
+        {"hook_event_name": "stop", **CURSOR, "loop_count": 0, "status": "completed", "transcript_path": "/"},
+    ],
+    "mistral-vibe": [
+        {"hook_event_name": "pre_tool", **HERE, **ONE, "tool_call_id": "t1"},
+        {"hook_event_name": "post_tool", **HERE, **ONE, "tool_status": "failure", "tool_error": "no"},
+        {"hook_event_name": "post_tool", **HERE, **ONE, "tool_output": {"returncode": 2, "stderr": "no"}},
+        {"hook_event_name": "post_agent", **HERE},
+    ],
+    "opencode": [
+        {"hook_event_name": "chat.message", **HERE, "prompt": "x"},
+        {"hook_event_name": "tool.execute.before", **HERE, **ONE},
+        {
+            "hook_event_name": "tool.execute.after",
+            **HERE,
+            **ONE,
+            "tool_output": "no",
+            "tool_metadata": {"exit": 2},
+        },
+        {"hook_event_name": "tool.execute.error", **HERE, **ONE, "error": "no"},
+        {"hook_event_name": "session.error", **HERE, "error": "Overloaded"},
+    ],
+}
+ODD: list[Any] = [
+    None,
+    True,
+    -1,
+    2**70,
+    1e308,
+    "",
+    "\ud800",
+    "x" * 5000,
+    [],
+    {},
+    [{}],
+    {"a": {"b": []}},
+    "\x1b[31m",
+    '{"exitCode": 1e999}',
+    "../../../etc",
+]
+
+
+def test_every_agent_has_seeds() -> None:
+    assert set(SEEDS) == set(DIALECTS)
+
+
+@pytest.mark.parametrize("number", [1_500, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_mutated_events_are_answered_or_left(home: Path, number: int) -> None:
+    """What is answered is an object, and the journals stay whole."""
     keeper, source = Keeper(), random.Random(7)
-    words = ["claude-code", "refuse", "", str(Path.cwd()), f"AGENT_TUI_STATE_DIR={home / 'state'}"]
-    seeds = [
-        claude("UserPromptSubmit", prompt="x"),
-        claude("PreToolUse", **bash("make", 1)),
-        claude("PostToolUseFailure", **bash("make", 1), error="Exit code 2"),
-        batch("make", 1, "Exit code 2\nno"),
-        claude("Stop", last_assistant_message="done"),
-        claude("StopFailure", error="overloaded"),
-        claude("Notification", message="hi"),
-        claude("SessionEnd", reason="other"),
-    ]
-    odd: list[Any] = [
-        None,
-        True,
-        -1,
-        2**70,
-        1e308,
-        "",
-        "\ud800",
-        "x" * 5000,
-        [],
-        {},
-        [{}],
-        {"a": {"b": []}},
-        "\x1b[31m",
-    ]
-    for _ in range(3000):
-        record = json.loads(json.dumps(source.choice(seeds)))
+    places = [str(Path.cwd()), f"AGENT_TUI_STATE_DIR={home / 'state'}"]
+    for _ in range(number):
+        agent = source.choice(list(SEEDS))
+        record = copy.deepcopy(source.choice(SEEDS[agent]))
         for _ in range(source.randrange(4)):
-            target = record
-            key = source.choice(list(target) or [""])
-            if isinstance(target.get(key), list) and target[key] and isinstance(target[key][0], dict):
-                target, key = target[key][0], source.choice(list(target[key][0]) or [""])
-            target[key] = copy.deepcopy(source.choice(odd))
-        assert isinstance(keeper.answer(words, json.dumps(record).encode()), dict)
+            target: Any = record
+            while isinstance(target, dict) and source.random() < 0.7:
+                inner = [value for value in target.values() if isinstance(value, dict | list) and value]
+                if not inner:
+                    break
+                target = source.choice(inner)
+            keys = list(target) if isinstance(target, dict) else range(len(target))
+            if keys:
+                target[source.choice(keys)] = copy.deepcopy(source.choice(ODD))
+        words = [source.choice([agent, agent, ""]), source.choice(["refuse", "note", "off"]), "", *places]
+        answer = keeper.answer(words, json.dumps(record).encode(), again=source.random() < 0.1)
+        assert isinstance(answer, dict)
+        json.dumps(answer).encode()
     for journal in journals(home):
         assert [event.seq for event in journal] == list(range(1, len(journal) + 1))
+
+
+FORMS: dict[str, tuple[str, Callable[[int, str], dict[str, Any]]]] = {
+    "claude-code": (
+        "PostToolBatch",
+        lambda code, out: {"tool_response": f"Exit code {code}\n{out}" if code else out},
+    ),
+    "codex": (
+        "PostToolUse",
+        lambda code, out: {"tool_response": f"Process exited with code {code}\nOutput:\n{out}"},
+    ),
+    "gemini-cli": (
+        "AfterTool",
+        lambda code, out: {"tool_response": {"llmContent": f"Output: {out}\nExit Code: {code}"}},
+    ),
+    "copilot": (
+        "PostToolUse",
+        lambda code, out: {"tool_result": {"text_result_for_llm": f"{out}\n<exited with exit code {code}>"}},
+    ),
+    "cursor": (
+        "postToolUse",
+        lambda code, out: {"tool_output": json.dumps({"exitCode": code, "stdout": out})},
+    ),
+    "mistral-vibe": (
+        "post_tool",
+        lambda code, out: {"tool_status": "success", "tool_output": {"returncode": code, "stdout": out}},
+    ),
+    "opencode": (
+        "tool.execute.after",
+        lambda code, out: {"tool_output": out, "tool_metadata": {"exit": code}},
+    ),
+}
+"""How each agent tells the end of a command: the event, and what it says of exit code and output."""
+COMMANDS = ["make", "make test", "pytest -q", "cat notes.txt", "sed -i s/a/b/ app.py", "python3 app.py"]
+
+
+@pytest.mark.parametrize("agent", FORMS)
+def test_a_run_is_judged_as_its_recording_is(home: Path, agent: str) -> None:
+    dialect, keeper = DIALECTS[agent], Keeper()
+    event, form = FORMS[agent]
+    words = [agent, "off", "combined", "", f"AGENT_TUI_STATE_DIR={home / 'state'}"]
+    common = {"permission_mode": "bypassPermissions", dialect.fields.session: "s"}
+    common |= {"timestamp": "now"} if agent == "copilot" else {}
+    common.pop("permission_mode" if agent == "copilot" else "", None)
+    prompt = next((name for name, moment in dialect.events.items() if moment is Moment.PROMPT), "")
+    if prompt:
+        asked = {dialect.fields.event: prompt, **common, "prompt": "fix it"}
+        keeper.answer(words, json.dumps(asked).encode())
+    source = random.Random(agent)
+    steps: list[Step] = [Said("fix it", 1.0)] if prompt else []
+    for number in range(60):
+        command = source.choice(COMMANDS[: 2 if number % 20 > 11 else 6])
+        code = source.choice([0, 2]) if command in COMMANDS[3:] else 2
+        out = f"{command}: {'no rule' if code else 'done'} {number if not code else ''}".strip()
+        told = {"tool_name": "Bash", "tool_input": {"command": command}, dialect.fields.call: f"c{number}"}
+        told |= form(code, out)
+        record = {
+            dialect.fields.event: event,
+            **common,
+            **({"tool_calls": [told]} if dialect.fields.batch else told),
+        }
+        keeper.answer(words, json.dumps(record).encode())
+        call = Call(f"c{number}", "Bash", json.dumps({"command": command}), {"command": command})
+        ended = Result("failed", out, message=exit_message(code, out)) if code else Result("ok", out)
+        steps.append(Turn(calls=[call], results={call.id: ended}))
+    recording = facts(Transcript(steps), session_id="s", source="", summary="", base_at=1.0)
+    folder = next((home / "state" / "sessions").iterdir())
+    # Copilot CLI does not say whether somebody is there.
+    judgement = _verdicts(judged(recording, "combined", operator_present=agent == "copilot"))
+    assert _verdicts(read_journal(folder).events) == judgement
+    assert len({rule for _, rule in judgement}) > 3
 
 
 RUNS = Path(__file__).resolve().parents[3] / "shared" / "labelled-runs" / "swebench-gemini-3-pro"
@@ -362,10 +578,10 @@ def test_recorded_runs_are_judged_as_analyze_judges_them(home: Path) -> None:
     keeper = Keeper()
     words = ["claude-code", "off", "combined", str(Path.cwd()), f"AGENT_TUI_STATE_DIR={home / 'state'}"]
     for path in sorted(RUNS.iterdir())[:12]:
-        facts = load_transcripts(path)[0].events
+        recorded = load_transcripts(path)[0].events
         alone = {"session_id": path.name, "permission_mode": "bypassPermissions"}
         heard: list[dict[str, Any]] = []
-        for event in facts:
+        for event in recorded:
             match event:
                 case events.RunStarted(task=task):
                     heard.append(claude("UserPromptSubmit", prompt=task, **alone))
@@ -387,7 +603,7 @@ def test_recorded_runs_are_judged_as_analyze_judges_them(home: Path) -> None:
                     heard.append(claude("PostToolBatch", tool_calls=ended, **alone))
         for record in heard:
             keeper.answer(words, json.dumps(record).encode())
-        whole = judged(facts, "combined", operator_present=False)
+        whole = judged(recorded, "combined", operator_present=False)
         folder = next((home / "state" / "sessions").iterdir())
         assert _verdicts(read_journal(folder).events) == _verdicts(whole)
         shutil.rmtree(folder)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,6 +43,7 @@ Advise = Literal["off", "note", "refuse"]
 
 LONGEST = 100_000
 """Characters of one result, message or argument that are kept: a hook has to answer at once."""
+_RECENT = 100
 _LOOK = 0.1
 """Seconds for a look at the workspace before a call is refused."""
 
@@ -84,6 +86,8 @@ class Lane:
         self._unwritten = bytearray()
         self._note = ""
         self._rejected = ""
+        self._recent: deque[str] = deque(maxlen=_RECENT)
+        """Ids of calls, and prompts, that were recorded last."""
         self._told = ""
         """With what the model was told to go on."""
         self._failed: dict[str, Result] = {}
@@ -102,14 +106,17 @@ class Lane:
 
     def _open(self, folder: Path) -> None:
         journal = folder / JOURNAL_NAME
-        known = read_journal(journal) if journal.exists() else None
+        known = read_journal(journal) if _has_events(journal) else None
         self._file = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         os.ftruncate(self._file, 0 if known is None else known.end.size)
         if known is None or not known.events:
             self._builder.begin(folder.name, self._dialect.title)
+            self._write()
             return
         if known.unterminated:
             self._unwritten += b"\n"
+        for event in known.events:
+            self._remember(event)
         self._judge.go_on(known.events)
         self._builder.go_on(self._judge.state)
 
@@ -118,19 +125,39 @@ class Lane:
         os.close(self._file)
         self._lock.release()
 
-    def _report(self, event: events.Event) -> None:
+    def _remember(self, event: events.Event) -> None:
         match event:
             case events.NotePrepared(text=text):
                 self._note = text or ""
             case events.ReplyRejected(failure=failure):
                 self._rejected = failure.message
+            case events.ToolResult(call_id=call):
+                self._recent.append(call)
+            case events.RunStarted(task=text) | events.OperatorSpoke(text=text):
+                self._recent.append(text)
+
+    def _report(self, event: events.Event) -> None:
+        self._remember(event)
         self._unwritten += encode(self._redactor.redact(event))
+
+    def _write(self) -> None:
+        """All that came of an event at once: it is in the journal as a whole, or not at all."""
         with suppress(OSError):  # a full disk: the lines wait, in their order
             del self._unwritten[: os.write(self._file, self._unwritten)]
 
-    def hear(self, heard: Heard, at: float, advise: Advise) -> Advice:
-        """Record an event, and say what the agent is told. `at`: seconds since the epoch."""
+    def hear(self, heard: Heard, at: float, advise: Advise, *, again: bool = False) -> Advice:
+        """Record an event, and say what the agent is told. `at`: seconds since the epoch; `again`: it may have been
+        recorded already.
+        """
+        if again and self._recorded(heard):
+            return self._advice(advise) if heard.moment is Moment.CALLS_ENDED else Advice()
         self._note = self._rejected = ""
+        try:
+            return self._take(heard, at, advise)
+        finally:
+            self._write()
+
+    def _take(self, heard: Heard, at: float, advise: Advise) -> Advice:
         match heard.moment:
             case Moment.PROMPT if heard.text != self._told or not heard.text:
                 self._transcript.operator_present = heard.attended and self._dialect.answers.ask is not None
@@ -149,6 +176,20 @@ class Lane:
                 self._builder.take(Remarked(_cut(heard.text), at), None)
             case Moment.ENDED:
                 self._builder.end()
+        return self._advice(advise)
+
+    def _recorded(self, heard: Heard) -> bool:
+        """Whether an event that was sent twice is in the journal."""
+        match heard.moment:
+            case Moment.CALLS_ENDED:
+                return all(call.id in self._recent for call, _ in heard.calls)
+            case Moment.PROMPT:
+                return _cut(heard.text) in self._recent
+            case Moment.ANSWERED | Moment.MODEL_FAILED | Moment.ENDED:
+                return not self._builder.running
+        return False
+
+    def _advice(self, advise: Advise) -> Advice:
         if advise == "off":
             return Advice()
         framed = self._dialect.answers.frames_notes or not self._note
@@ -234,6 +275,13 @@ def lane_folder(sessions: Path, agent: str, session: str, lane: str, at: float) 
     make_private(folder)
     mark_foreign(folder)
     return folder
+
+
+def _has_events(journal: Path) -> bool:
+    """Whether its first line is whole: a keeper may have died, or the disk been full, before that."""
+    with suppress(FileNotFoundError), journal.open("rb") as file:
+        return file.readline(LONGEST).endswith(b"\n")
+    return False
 
 
 def _hint(call: Call, message: str, workspace: str) -> str:

@@ -15,6 +15,8 @@ PATIENCE = 5.0
 """Seconds for an answer."""
 _START = 4.0
 """Seconds for a keeper to begin."""
+_TRIES = 3
+"""Times that an event is sent where a keeper dies before it has answered."""
 LARGEST = 32 << 20
 """Bytes of an event; a longer one is not looked at."""
 _PASSED = ("AGENT_TUI_", "XDG_")
@@ -44,13 +46,25 @@ def ask(event: bytes, arguments: list[str]) -> bytes:
     ]
     words = [*[*arguments, "", "", ""][:3], os.getcwd(), *passed]
     head = b"\0".join(os.fsencode(word) for word in words)
+    for again in range(_TRIES):
+        answer = _answer(b"%d %d %d\n" % (again, len(head), len(event)) + head + event)
+        if answer:
+            return answer.rstrip(b"\n")
+    return b""
+
+
+def _answer(request: bytes) -> bytes:
+    """A line; nothing where the keeper died over it."""
     connection = _connected(place())
     connection.settimeout(PATIENCE)
-    connection.sendall(b"%d %d\n" % (len(head), len(event)) + head + event)
     answer = b""
-    while piece := connection.recv(1 << 16):
-        answer += piece
-    return answer
+    try:
+        connection.sendall(request)
+        while piece := connection.recv(1 << 16):
+            answer += piece
+    except ConnectionError:
+        return b""
+    return answer if answer.endswith(b"\n") else b""
 
 
 def _connected(path: str) -> "_socket.socket":

@@ -49,8 +49,10 @@ class Keeper:
     def __init__(self) -> None:
         self._lanes: dict[tuple[str, str, str, str], Lane] = {}
 
-    def answer(self, words: list[str], event: bytes) -> dict[str, Any]:
-        """The answer to an event, {} for none. `words`: agent, advise, policy, folder, variables. Never raises."""
+    def answer(self, words: list[str], event: bytes, *, again: bool = False) -> dict[str, Any]:
+        """The answer to an event, {} for none. `words`: agent, advise, policy, folder, variables. `again`: another
+        keeper died over it, and may have recorded it. Never raises.
+        """
         try:
             agent, advise, policy, folder, *variables = words
             environment = dict(variable.split("=", 1) for variable in variables)
@@ -60,13 +62,25 @@ class Keeper:
             return {}
         _log_to(settings.state_dir)
         try:
-            return self._answer(agent, _advise(advise), policy, settings, event)
+            return self._answer(agent, _advise(advise), policy, settings, event, again=again)
         except Exception:
             logger.exception("an event of %s was not understood", agent or "an agent")
             return {}
 
+    def close(self) -> None:
+        """Let another keeper have the lanes."""
+        while self._lanes:
+            self._lanes.popitem()[1].close()
+
     def _answer(
-        self, agent: str, advise: Advise, policy: str, settings: Settings, event: bytes
+        self,
+        agent: str,
+        advise: Advise,
+        policy: str,
+        settings: Settings,
+        event: bytes,
+        *,
+        again: bool,
     ) -> dict[str, Any]:
         record = json.loads(event)
         dialect = dialects.named(agent) if agent else dialects.of(record)
@@ -75,7 +89,7 @@ class Keeper:
             return {}
         now = time.time()
         _touch(settings.state_dir / "hooks" / f"{dialect.name}.heard")
-        advice = self._lane(dialect, heard, policy, settings, now).hear(heard, now, advise)
+        advice = self._lane(dialect, heard, policy, settings, now).hear(heard, now, advise, again=again)
         answer = _formed(dialect, heard, advice)
         if answer:
             kind = next(name for name in ("ask", "refuse", "go_on", "note") if getattr(advice, name))
@@ -162,21 +176,23 @@ def serve(listener: socket.socket, path: Path, keeper: Keeper, stay: float = STA
             continue
         with caller, suppress(OSError, ValueError):
             caller.settimeout(_PATIENCE)
-            words, event = _request(caller)
-            answer = keeper.answer(words, event)
-            if answer:
-                caller.sendall(json.dumps(answer, ensure_ascii=False).encode() + b"\n")
+            again, words, event = _request(caller)
+            answer = keeper.answer(words, event, again=again)
+            caller.sendall((json.dumps(answer, ensure_ascii=False) if answer else "").encode() + b"\n")
         ends = time.monotonic() + stay
 
 
-def _request(caller: socket.socket) -> tuple[list[str], bytes]:
-    """What a hook sends: two lengths in a line, its words, the event. Raises `OSError`, `ValueError`."""
+def _request(caller: socket.socket) -> tuple[bool, list[str], bytes]:
+    """What a hook sends: how often it was sent before and two lengths in a line, its words, the event.
+
+    Raises `OSError`, `ValueError`.
+    """
     with caller.makefile("rb") as stream:
-        head, event = map(int, stream.readline(64).split())
+        again, head, event = map(int, stream.readline(64).split())
         if not (0 < head <= _LARGEST_HEAD and 0 <= event <= LARGEST):
             raise ValueError("the request is too large")
         words = stream.read(head).split(b"\0")
-        return [os.fsdecode(word) for word in words], stream.read(event)
+        return again > 0, [os.fsdecode(word) for word in words], stream.read(event)
 
 
 def main() -> None:
