@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.openai_server import Answer, stream
+
+_NUMBERS = itertools.count(1)
 
 
 def says(words: str) -> Answer:
@@ -26,7 +29,7 @@ def calls(wanted: Sequence[tuple[str, Mapping[str, Any]]], *, first: int = 0) ->
 def _message(blocks: Sequence[Mapping[str, Any]], stop: str) -> Answer:
     usage = {"input_tokens": 10, "output_tokens": 5}
     message = {
-        "id": "msg_1", "type": "message", "role": "assistant", "model": "served", "content": [],
+        "id": f"msg_{next(_NUMBERS)}", "type": "message", "role": "assistant", "model": "served", "content": [],
         "stop_reason": None, "stop_sequence": None, "usage": usage,
     }  # fmt: skip
     steps = [event("message_start", message=message)]

@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 
 from tests.anthropic_server import calls, event, says
-from tests.openai_server import DONE, Answer, OpenAIServer, Recorded, chunk, json_answer, stream, text
+from tests.openai_server import DONE, Answer, OpenAIServer, Recorded, Step, chunk, json_answer, stream, text
 from tui_agent.agents.dialects import DIALECTS
+from tui_agent.agents.supervision import GO_ON
 
 CALL = "python3 nope.py"
 TRIES = 5
@@ -33,6 +34,8 @@ def completion(number: int, tool: str, given: dict[str, Any]) -> Answer:
 
 class Model(OpenAIServer):
     """Calls one failing command again and again, then gives up, in either provider's protocol."""
+
+    tries = TRIES
 
     def respond(self, request: Recorded) -> Answer:
         tools = request.body.get("tools", [])
@@ -53,15 +56,14 @@ class Model(OpenAIServer):
             return says("ok")
         self.requests.append(request)
         number = len(self.requests)
-        if number > TRIES:
+        if number > self.tries:
             return says("I gave up.")
         return calls([("Bash", {"command": CALL, "description": "run it"})], first=number)
 
-    @staticmethod
-    def _responses(number: int) -> Answer:
+    def _responses(self, number: int) -> Answer:
         item: dict[str, Any] = {"type": "message", "role": "assistant", "id": f"m{number}"}
         item["content"] = [{"type": "output_text", "text": "I gave up."}]
-        if number <= TRIES:
+        if number <= self.tries:
             given = json.dumps({"cmd": CALL})
             item = {
                 "type": "function_call",
@@ -78,16 +80,14 @@ class Model(OpenAIServer):
             event("response.completed", response=done),
         )
 
-    @staticmethod
-    def _completion(number: int) -> Answer:
-        if number > TRIES:
+    def _completion(self, number: int) -> Answer:
+        if number > self.tries:
             return text("I gave up.")
         return completion(number, "bash", {"command": CALL})
 
-    @staticmethod
-    def _contents(number: int) -> Answer:
+    def _contents(self, number: int) -> Answer:
         call = {"functionCall": {"name": "run_shell_command", "args": {"command": CALL}}}
-        part = call if number <= TRIES else {"text": "I gave up."}
+        part = call if number <= self.tries else {"text": "I gave up."}
         given = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
         return stream(f"data: {json.dumps({'candidates': [given]})}\n\n".encode())
 
@@ -225,6 +225,63 @@ async def test_its_model_reads_the_notes_and_the_refusal(program: Program) -> No
     assert f"This call of {program.tool} was not executed: it failed 3 times" in sent[4 + program.asks]
     # Where it takes that answer, and nobody reads its own, it gave up, was told to go on, and gave up again.
     assert len(sent) == TRIES + 1 + (DIALECTS[program.agent].answers.go_on is not None and not program.asks)
+
+
+class Failing(Model):
+    """Breaks each connection after the first call, until the agent is told to go on."""
+
+    def respond(self, request: Recorded) -> Answer:
+        answer = super().respond(request)
+        if self.requests[-1:] != [request] or len(self.requests) == 1:
+            return answer
+        if GO_ON not in json.dumps(request.body):
+            return stream(Step.CUT)
+        self.requests += [request] * TRIES  # it has tried often enough
+        return super().respond(request)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.agent)
+async def test_it_is_taken_up_again_after_its_connection_broke(program: Program) -> None:
+    if program.agent == "mistral-vibe":
+        pytest.skip("it tries a broken connection again for five minutes by itself")
+    async with Failing() as model, home_of(program.agent, program.command[0], model) as where:
+        process = await asyncio.create_subprocess_exec(
+            *[*OURS, "supervise", "--", *program.command],
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            **where,
+        )
+        said, told = await asyncio.wait_for(process.communicate(), 200)
+    assert (process.returncode, said.decode().strip()[-10:]) == (0, "I gave up."), told.decode()
+    assert "resumed 1 time" in told.decode().splitlines()[-1]
+    asked = json.dumps(model.requests[-1].body[program.history])
+    assert asked.index(CALL) < asked.index(GO_ON)
+
+
+class Looping(Model):
+    """Never gives up."""
+
+    tries = 1_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.agent)
+async def test_it_is_ended_where_it_is_stuck(program: Program) -> None:
+    if program.agent == "gemini-cli":
+        pytest.skip("it ends a model that repeats itself, with exit code 0")
+    async with Looping() as model, home_of(program.agent, program.command[0], model) as where:
+        process = await asyncio.create_subprocess_exec(
+            *[*OURS, "supervise", "--", *program.command],
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            **where,
+        )
+        _, told = await asyncio.wait_for(process.communicate(), 200)
+    assert process.returncode in {4, 5}, told.decode()
+    assert "(attempts." in told.decode().splitlines()[-1] or "it is stuck" in told.decode()
 
 
 class Delegating(Model):

@@ -20,6 +20,7 @@ from tui_agent.agents.dialect import (
     SettingsFile,
     in_group,
 )
+from tui_agent.agents.headless import Headless, words
 from tui_agent.formats.importers.claude_code import marked_as_failure, result_of_text
 from tui_agent.formats.importers.transcript import Call, Result
 from tui_agent.formats.importers.values import content_text, text_at
@@ -87,4 +88,20 @@ DIALECT = Dialect(
     # Copilot CLI and Cursor run these hooks too. They have hooks of their own, and nothing is noted twice.
     sends=lambda record: not copilot.sends(record) and not cursor.sends(record),
     unattended=lambda record: record.get("permission_mode") in {"bypassPermissions", "dontAsk"},
+    headless=Headless(
+        resume=lambda session, prompt: [*(["--resume", session] if session else ["--continue"]), prompt],
+        switches=words(
+            "-p --print --verbose --dangerously-skip-permissions --allow-dangerously-skip-permissions "
+            "-c --continue --fork-session --include-partial-messages --include-hook-events "
+            "--replay-user-messages --no-session-persistence --strict-mcp-config "
+            "--disable-slash-commands --exclude-dynamic-system-prompt-sections --bare --brief "
+            "--chrome --no-chrome --ide --safe-mode"
+        ),
+        several=words(
+            "--add-dir --allowedTools --allowed-tools --betas --disallowedTools --disallowed-tools "
+            "--file --mcp-config --tools"
+        ),
+        session=words("--session-id -r --resume -c --continue --fork-session"),
+        fault=r"^API Error: (?P<words>.*)",
+    ),
 )

@@ -19,6 +19,7 @@ from tui_agent.agents.dialect import (
     in_group,
     latest_records,
 )
+from tui_agent.agents.headless import Headless, words
 from tui_agent.formats.importers.codex import result_of_output
 from tui_agent.formats.importers.transcript import Call, Result
 from tui_agent.formats.importers.values import content_text, text_at, value_at
@@ -70,4 +71,15 @@ DIALECT = Dialect(
     # It knows no `ask`: what would be asked about is refused with words.
     answers=Answers(note=_context, refuse=_deny, go_on=lambda _, why: {"decision": "block", "reason": why}),
     result=_result,
+    headless=Headless(
+        resume=lambda session, prompt: ["resume", session or "--last", prompt],
+        switches=words(
+            "--strict-config --oss --approve-for-me --dangerously-bypass-approvals-and-sandbox "
+            "--dangerously-bypass-hook-trust --worktree --skip-git-repo-check --trust --ephemeral "
+            "--ignore-user-config --ignore-rules --json --full-auto"
+        ),
+        command="exec",
+        fault=r"^ERROR: (?P<words>(?!Reconnecting).*)",
+        names_session=r"^session id: (?P<session>\S+)$",
+    ),
 )

@@ -20,6 +20,7 @@ from tui_agent.agents.dialect import (
     Record,
     SettingsFile,
 )
+from tui_agent.agents.headless import Headless, words
 from tui_agent.formats.importers.changes import changed_files
 from tui_agent.formats.importers.transcript import Call, Result
 from tui_agent.formats.importers.values import exit_message, says_timed_out, text_at
@@ -103,4 +104,17 @@ DIALECT = Dialect(
     result=_result,
     sends=sends,
     said=_said,
+    headless=Headless(
+        resume=lambda session, prompt: [f"--resume={session}" if session else "--continue", "-p", prompt],
+        switches=words(
+            "--trust-folder -s --silent --disable-client-telemetry --enable-memory --continue "
+            "--allow-all --allow-all-tools --allow-all-paths --allow-all-urls --yolo "
+            "--disallow-temp-dir --autopilot --experimental --no-ask-user --no-auto-update --no-color "
+            "--no-custom-instructions"
+        ),
+        several=words("--allow-tool --deny-tool --available-tools --excluded-tools"),
+        prompt=words("-p --prompt"),
+        session=words("--continue --resume -r --session-id"),
+        names_session=r"copilot --resume=(?P<session>\S+)$",
+    ),
 )

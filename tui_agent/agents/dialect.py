@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tui_agent.agents import json_text
+from tui_agent.agents.headless import Headless
 from tui_agent.formats.importers.transcript import Call, Result
 from tui_agent.formats.importers.values import content_text, objects_at, plain, text_at, value_at
 from tui_agent.formats.importers.values import json_text as as_json
@@ -202,6 +203,8 @@ class Dialect:
     """Whether a record is this agent's: others run its hooks too."""
     said: Callable[[Record], str] | None = None
     """What the model says in a record of the session's file."""
+    headless: Headless | None = None
+    """How it runs a task without a person; None: it is not supervised."""
 
     def read(self, record: Record) -> Heard | None:
         """What an event says; None for one that is of no use. Raises `ValueError` where it names no session."""

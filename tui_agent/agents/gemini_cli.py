@@ -19,6 +19,7 @@ from tui_agent.agents.dialect import (
     SettingsFile,
     in_group,
 )
+from tui_agent.agents.headless import Headless, words
 from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.changes import changed_files
 from tui_agent.formats.importers.transcript import Call, Result
@@ -74,4 +75,15 @@ DIALECT = Dialect(
     # It knows `ask`, and waits for ever for the answer where nobody is there (`-p`): what would be asked is refused.
     answers=Answers(note=_context, refuse=_deny, go_on=_deny, frames_notes=True),
     result=_result,
+    headless=Headless(
+        resume=lambda session, prompt: ["--resume", session or "latest", "-p", prompt],
+        switches=words(
+            "-d --debug --skip-trust -s --sandbox -y --yolo --screen-reader --raw-output "
+            "--accept-raw-output-risk"
+        ),
+        prompt=words("-p --prompt"),
+        session=words("-r --resume --session-id"),
+        fault=r"^(?:\[ERROR\]|\s+message:) (?P<words>.*)",
+        hides_faults=True,
+    ),
 )

@@ -14,13 +14,14 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from tui_agent.agents import door
 from tui_agent.agents.dialect import Dialect
 from tui_agent.disk import replace_whole
 
 Scope = Literal["user", "project"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 _OURS = "agents/door.py"
 """Part of every command of ours."""

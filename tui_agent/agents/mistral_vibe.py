@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tui_agent.agents.dialect import Answers, Dialect, Fields, Moment, Record, SettingsFile, TomlRegistry
+from tui_agent.agents.headless import Headless, words
 from tui_agent.formats.importers.changes import changed_files
 from tui_agent.formats.importers.transcript import Call, Result
 from tui_agent.formats.importers.values import count_at, exit_message, joined, says_timed_out, text_at
@@ -53,4 +54,14 @@ DIALECT = Dialect(
     # It does not say that it goes on already, so it is not told to.
     answers=Answers(note=_context, refuse=lambda _, reason: {"decision": "deny", "reason": reason}),
     result=_result,
+    headless=Headless(
+        resume=lambda session, prompt: [
+            *(["--resume", session] if session else ["--continue"]),
+            "-p",
+            prompt,
+        ],
+        switches=words("-c --continue --auto-approve --smart-approve --trust --check-upgrade"),
+        prompt=words("-p --prompt"),
+        session=words("-c --continue --resume"),
+    ),
 )

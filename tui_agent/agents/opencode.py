@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.agents.dialect import Answers, Dialect, Fields, Moment, Record, SettingsFile
+from tui_agent.agents.headless import Headless, words
 from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.changes import changed_files
 from tui_agent.formats.importers.transcript import Call, Result
@@ -81,4 +82,14 @@ DIALECT = Dialect(
     # Its version asks no plugin about a permission, and ends once the model is done.
     answers=Answers(note=lambda _, text: {"note": text}, refuse=lambda _, reason: {"refuse": reason}),
     result=_result,
+    headless=Headless(
+        resume=lambda session, prompt: [*(["--session", session] if session else ["--continue"]), prompt],
+        switches=words(
+            "--print-logs --pure -c --continue --fork --share --thinking --auto "
+            "--dangerously-skip-permissions"
+        ),
+        several=words("-f --file"),
+        session=words("-c --continue -s --session --fork"),
+        command="run",
+    ),
 )

@@ -105,7 +105,7 @@ export const AgentTui: Plugin = async ({ client, directory }) => {
         }
         case "session.error": {
           const { sessionID, error } = event.properties
-          if (sessionID && error) await tell("session.error", sessionID, { error: JSON.stringify(error.data) })
+          if (sessionID && error) await tell("session.error", sessionID, { error: error.data.message ?? error.name })
         }
       }
     },

@@ -37,6 +37,7 @@ COMMANDS = {
     "bench": "recovery policies on equal faults: what each brings, and what it costs",
     "watch": "another agent's session while it runs: panes, or lines for a log",
     "hooks": "recovery for another agent (Claude Code, Codex, OpenCode, …), through its own hooks",
+    "supervise": "another agent's headless command: resumed after overloads, ended when it is stuck",
     "hook": "one event of another agent's hooks, and the answer to it",
     "explain": "a rule of the rule book: what it does, why, its keys, its source",
     "permissions": "what may run unasked, what asks, what never runs, and why",

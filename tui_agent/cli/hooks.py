@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.agents.dialects import DIALECTS
 from tui_agent.agents.installing import (
+    SCOPES,
     Change,
     carry_out,
     command_line,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tui_agent.agents.dialect import Dialect
-    from tui_agent.agents.installing import Scope
     from tui_agent.config.settings import Settings
 
 _EXAMPLE = """
@@ -40,7 +40,6 @@ agent-tui hooks install claude-code
 agent-tui hooks status
 agent-tui hooks uninstall claude-code"""
 
-_SCOPES: tuple[Scope, ...] = ("user", "project")
 _VERSION_SECONDS = 10.0
 
 
@@ -121,7 +120,7 @@ def _changed(dialect: Dialect, change: Change, settings: Settings, *, install: b
 
 def _status(dialect: Dialect, settings: Settings) -> list[str]:
     places = []
-    for scope in _SCOPES:
+    for scope in SCOPES:
         path = settings_path(dialect, scope, settings.workspace, os.environ)
         try:
             if installed(dialect, path):

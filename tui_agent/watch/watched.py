@@ -53,12 +53,20 @@ class Watched:
     """One session. `update` is asked again and again; `events` are numbered from 1 without gaps."""
 
     def __init__(
-        self, path: Path, policy: str | RecoveryPolicy = DEFAULT_POLICY, *, rejudge: bool = False
+        self,
+        path: Path,
+        policy: str | RecoveryPolicy = DEFAULT_POLICY,
+        *,
+        rejudge: bool = False,
+        operator_present: bool | None = None,
     ) -> None:
-        """`rejudge`: sessions of ours too, which otherwise keep the verdicts that they had."""
+        """`rejudge`: sessions of ours too, which otherwise keep the verdicts that they had. `operator_present`: whether
+        somebody is there to ask; None: as the session says.
+        """
         self.path = path
         self.policy = policy
         self.rejudge = rejudge
+        self.operator_present = operator_present
         self.events: list[events.Event] = []
         self._growing = Growing(path)
         self._reader: Format | None = None
@@ -128,7 +136,7 @@ class Watched:
         self._lanes.clear()
         self._own_facts.clear()
         self._taken = 0
-        self._own = GrowingJudgement(self.policy) if self.rejudge else None
+        self._own = GrowingJudgement(self.policy, self.operator_present) if self.rejudge else None
 
     def _own_events(self, reader: OwnSession) -> int:
         new = reader.events[self._taken :]
@@ -162,7 +170,9 @@ class Watched:
             source=reader.name,
             base_at=self._growing.modified,
         )
-        present = None if not transcript.subagent else reader.transcript.operator_present
+        present = self.operator_present
+        if present is None and transcript.subagent:
+            present = reader.transcript.operator_present
         return _Lane(transcript, facts, GrowingJudgement(self.policy, present))
 
     def _place(self) -> int:

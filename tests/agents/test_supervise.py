@@ -1,0 +1,267 @@
+"""Another agent's headless command under supervision: a stand-in for Claude Code that writes a session as it does."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tui_agent.agents.dialects import DIALECTS
+
+AGENT = """#!{python} -I
+import json, os, subprocess, sys, time, uuid
+from datetime import datetime, timezone
+
+here = os.environ["STAND_IN"]
+with open(here + "/runs.jsonl", "a") as runs:
+    runs.write(json.dumps({{"argv": sys.argv[1:], "stdin": sys.stdin.read()}}) + "\\n")
+attempt = open(here + "/runs.jsonl").read().count("\\n")
+play = json.load(open(here + "/play.json"))
+session, last, number = here + "/.claude/projects/work/s1.jsonl", None, 0
+
+
+def record(kind, content, **fields):
+    global last
+    made = str(uuid.uuid4())
+    now = datetime.now(timezone.utc).isoformat()
+    common = {{"type": kind, "uuid": made, "parentUuid": last, "sessionId": "s1"}}
+    common = {{**common, "cwd": os.getcwd(), "timestamp": now}}
+    message = {{"role": kind, "content": content, **({{"id": made, "model": "opus"}} if kind == "assistant" else {{}})}}
+    with open(session, "a") as file:
+        file.write(json.dumps({{**common, "message": message, **fields}}) + "\\n")
+    last = made
+
+
+os.makedirs(os.path.dirname(session), exist_ok=True)
+if os.path.exists(session):
+    last = json.loads(open(session).read().splitlines()[-1])["uuid"]
+record("user", "fix it")
+for step, value in play[min(attempt, len(play)) - 1]:
+    if step == "fail":
+        for _ in range(value):
+            number += 1
+            call = {{"type": "tool_use", "name": "Bash", "input": {{"command": "make"}}}}
+            record("assistant", [{{**call, "id": f"t{{attempt}}-{{number}}"}}])
+            result = {{"type": "tool_result", "tool_use_id": f"t{{attempt}}-{{number}}", "is_error": True}}
+            record("user", [{{**result, "content": "Exit code 2\\nno rule"}}])
+    elif step == "fault":
+        text = [{{"type": "text", "text": "API Error: " + value}}]
+        record("assistant", text, isApiErrorMessage=True)
+    elif step == "say":
+        print(value, flush=True)
+    elif step == "answer":
+        record("assistant", [{{"type": "text", "text": value}}])
+        print(value, flush=True)
+    elif step == "spawn":
+        child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+        open(here + "/child", "w").write(str(child.pid))
+    elif step == "wait":
+        time.sleep(value)
+    elif step == "exit":
+        sys.exit(value)
+"""
+OVERLOADED = [("fault", "overloaded"), ("say", "API Error: 529 Overloaded."), ("exit", 1)]
+STUCK = [("fail", 40), ("wait", 600)]
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="super"))
+    for name in ("bin", "work", ".claude"):
+        (folder / name).mkdir()
+    for name, value in {
+        "AGENT_TUI_STATE_DIR": folder / "state",
+        "AGENT_TUI_RECOVERY__BACKOFF_BASE": "0.01",
+        "STAND_IN": folder,
+        "CLAUDE_CONFIG_DIR": folder / ".claude",
+        "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
+    }.items():
+        monkeypatch.setenv(name, str(value))
+    agent = folder / "bin" / "claude"
+    agent.write_text(AGENT.format(python=sys.executable))
+    agent.chmod(0o700)
+    monkeypatch.chdir(folder / "work")
+    yield folder
+    shutil.rmtree(folder)
+
+
+Supervise = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def supervise(home: Path) -> Supervise:
+    def run(play: list[Any], *options: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command(home, play, *options),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=90,
+            check=False,
+        )
+
+    return run
+
+
+def command(home: Path, play: list[Any], *options: str) -> list[str]:
+    (home / "play.json").write_text(json.dumps(play))
+    ours = [sys.executable, "-m", "tui_agent", "supervise", *options, "--"]
+    return [*ours, "claude", "-p", "fix it", "--model", "opus"]
+
+
+def runs(home: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (home / "runs.jsonl").read_text().splitlines()]
+
+
+def test_an_agent_that_ends_by_itself_keeps_its_output_and_its_exit_code(
+    home: Path, supervise: Supervise
+) -> None:
+    done = supervise([[("fail", 1), ("answer", "done"), ("exit", 7)]], stdin="more")
+    assert (done.returncode, done.stdout) == (7, "done\n")
+    assert done.stderr.startswith("agent-tui: Claude Code: exit code 7; ")
+    assert "1 call, 1 failed; session " in done.stderr
+    assert runs(home) == [{"argv": ["-p", "fix it", "--model", "opus"], "stdin": "more"}]
+
+
+def test_after_an_overload_it_is_taken_up_where_it_stopped(home: Path, supervise: Supervise) -> None:
+    done = supervise([[("fail", 1), *OVERLOADED], OVERLOADED, [("answer", "done")]])
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "done")
+    assert "resumed 2 times" in done.stderr
+    again = runs(home)[1]
+    assert again["argv"][:5] == ["-p", "--model", "opus", "--resume", "s1"]
+    assert again["argv"][5].startswith("The service of the model failed")
+
+
+def test_a_dropped_connection_is_told_by_the_output_alone(home: Path, supervise: Supervise) -> None:
+    dropped = [("say", "API Error: Connection closed"), ("exit", 1)]
+    assert supervise([dropped, [("answer", "done")]]).returncode == 0
+    refused = [("say", "API Error: 401 authentication_failed"), ("exit", 3)]
+    (home / "runs.jsonl").unlink()
+    done = supervise([refused])
+    assert (done.returncode, len(runs(home))) == (3, 1)
+
+
+def test_resumes_have_a_limit(home: Path, supervise: Supervise) -> None:
+    done = supervise([OVERLOADED], "--max-resumes", "2")
+    assert (done.returncode, len(runs(home))) == (1, 3)
+    assert "overloaded" in done.stderr.splitlines()[-1]
+
+
+def test_a_fault_that_its_exit_code_does_not_tell_is_told_by_ours(supervise: Supervise) -> None:
+    silent = [("fault", "529 overloaded"), ("exit", 0)]
+    assert supervise([silent], "--max-resumes", "0").returncode == 6
+
+
+def test_a_stuck_agent_is_ended_with_all_that_it_started(home: Path, supervise: Supervise) -> None:
+    done = supervise([[("spawn", 0), *STUCK]])
+    assert done.returncode == 4
+    assert "it is stuck" in done.stderr
+    assert gone(int((home / "child").read_text()))
+
+
+def test_where_the_policy_asks_and_nobody_is_there_it_is_ended(supervise: Supervise) -> None:
+    done = supervise([STUCK], "--policy", "gigi")
+    assert done.returncode == 5
+    assert "nobody is here" in done.stderr
+
+
+def test_it_is_ended_when_its_time_is_up_and_with_a_signal(home: Path, supervise: Supervise) -> None:
+    done = supervise([[("spawn", 0), ("wait", 600)]], "--timeout", "3")
+    assert (done.returncode, "--timeout" in done.stderr) == (130, True)
+    assert gone(int((home / "child").read_text()))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_the_agent_ends_with_its_supervisor(home: Path, number: signal.Signals) -> None:
+    running = subprocess.Popen(command(home, [[("spawn", 0), ("wait", 600)]]), stderr=subprocess.PIPE)
+    until(lambda: (home / "child").exists() and (home / "child").read_text() != "")
+    running.send_signal(number)
+    assert running.wait(30) == (130 if number == signal.SIGTERM else -number)
+    assert running.stderr is not None
+    running.stderr.close()
+    assert gone(int((home / "child").read_text()))
+
+
+def test_a_person_is_asked_once_and_what_they_say_is_told(home: Path) -> None:
+    ours, theirs = pty.openpty()
+    play = [STUCK, [("fail", 40), ("answer", "done")]]
+    running = subprocess.Popen(command(home, play), stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    while b"is what it is told" not in shown:
+        shown += os.read(ours, 4096)
+    os.write(ours, b"use ninja\n")
+    with suppress(OSError):
+        while piece := os.read(ours, 4096):
+            shown += piece
+    os.close(ours)
+    assert running.wait(30) in {0, 4}
+    assert runs(home)[1]["argv"][-1] == "use ninja"
+    assert shown.count(b"is what it is told") == 1
+
+
+def test_what_cannot_be_supervised_is_said() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tui_agent", "supervise", "--", "make"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, "'make' is no agent" in done.stderr) == (2, True)
+
+
+def test_what_it_costs_has_to_be_known_where_it_is_bounded(home: Path, supervise: Supervise) -> None:
+    done = supervise([[("fail", 1), *OVERLOADED]], "--max-cost", "1")
+    assert (done.returncode, len(runs(home))) == (1, 1)
+    assert "not known" in done.stderr
+
+
+WORDS = {
+    "claude-code": (
+        "claude --allowedTools Bash Edit -p fix --session-id X",
+        "--allowedTools Bash Edit -p --resume S P",
+    ),
+    "codex": ("codex exec --model m --json fix", "exec --model m --json resume S P"),
+    "gemini-cli": ("gemini -p fix --yolo -m g", "--yolo -m g --resume S -p P"),
+    "mistral-vibe": ("vibe -p fix --auto-approve", "--auto-approve --resume S -p P"),
+    "opencode": ("opencode run -m a/b fix it", "run -m a/b --session S P"),
+    "copilot": ("copilot --allow-all-tools -p fix --resume=X", "--allow-all-tools --resume=S -p P"),
+}
+
+
+@pytest.mark.parametrize("agent", WORDS)
+def test_each_agent_goes_on_in_its_own_words(agent: str) -> None:
+    given, goes_on = WORDS[agent]
+    headless = DIALECTS[agent].headless
+    assert headless is not None
+    program, *words = given.split()
+    assert headless.goes_on([program, *words], 0, "S", "P") == [program, *goes_on.split()]
+
+
+def gone(pid: int) -> bool:
+    def ended() -> bool:
+        with suppress(OSError):
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return True
+
+    until(ended)
+    return True
+
+
+def until(holds: Callable[[], bool]) -> None:
+    ends = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < ends
+        time.sleep(0.02)

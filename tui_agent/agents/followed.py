@@ -1,0 +1,130 @@
+"""The session that an agent writes while it runs here: found among its files, judged as if nobody were there to ask."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeGuard
+
+from tui_agent.config.profiles import Price
+from tui_agent.core import events
+from tui_agent.core.recovery.verdict import MODEL
+from tui_agent.formats.importers.transcript import TranscriptError
+from tui_agent.models.catalogue import known
+from tui_agent.models.usage import cost
+from tui_agent.watch.places import sessions_of
+from tui_agent.watch.watched import QUIET, Watched
+
+if TYPE_CHECKING:
+    from tui_agent.core.recovery.policy import RecoveryPolicy
+
+_SEARCH = 1.0
+"""Seconds between two searches for the session."""
+_COARSE = 2.0
+"""Seconds by which the time of a file may lag behind."""
+
+
+class Followed:
+    """The sessions of an agent in a workspace, one for each attempt. Blocking."""
+
+    def __init__(self, agent: str, workspace: Path, policy: RecoveryPolicy) -> None:
+        self._agent = agent
+        self._workspace = workspace
+        self._policy = policy
+        self._begun = 0.0
+        self._search_at = 0.0
+        self._others: set[Path] = set()
+        self._known: dict[Path, Watched] = {}
+        self.session: Watched | None = None
+
+    def begin(self, *, goes_on: bool) -> None:
+        """An attempt begins, which `goes_on` with a session or has one of its own."""
+        self._begun, self._search_at, self.session = time.time(), 0.0, None
+        self._others = set() if goes_on else {one.path for one in sessions_of(self._agent, Path())}
+
+    def look(self, *, settled: bool = False) -> list[events.VerdictReached | events.ToolSucceeded]:
+        """What is new of verdicts, but for those about the model, and of successes. `settled`: nothing more will be
+        written.
+        """
+        if self.session is None:
+            self.session = self._found()
+        if self.session is None:
+            return []
+        with suppress(TranscriptError, OSError):
+            stand = self.session.update(time.time() + (QUIET if settled else 0.0))
+            if stand is not None:
+                new = self._since_begun(stand)
+                return [event for event in new if _tells(event)]
+        return []
+
+    def end(self) -> None:
+        """The attempt is over: what it wrote last is read."""
+        self._search_at = 0.0
+        self.look(settled=True)
+
+    def _found(self) -> Watched | None:
+        now = time.monotonic()
+        if now < self._search_at:
+            return None
+        self._search_at = now + _SEARCH
+        for found in sessions_of(self._agent, Path()):
+            if found.modified < self._begun - _COARSE:
+                break
+            if found.path not in self._others and found.works_in(self._workspace):
+                made = Watched(found.path, self._policy, operator_present=False)
+                return self._known.setdefault(found.path, made)
+        return None
+
+    def _since_begun(self, first: int = 0) -> Iterator[events.Event]:
+        """Events of this attempt from `first` on, those of sub-agents with them."""
+        for event in self.session.events[first:] if self.session is not None else ():
+            if event.at >= self._begun - _COARSE:
+                yield event.event if isinstance(event, events.LaneEvent) else event
+
+    def fault(self) -> events.Fault | None:
+        """The failed call of the model with which the attempt ends."""
+        fault = None
+        for event in self._since_begun():
+            match event:
+                case events.ModelFaulted():
+                    fault = event.fault
+                case events.ReplyFinished() | events.RunStarted() | events.OperatorSpoke():
+                    fault = None
+        return fault
+
+    def replied(self) -> bool:
+        """The model has replied in this attempt."""
+        return any(isinstance(event, events.ReplyFinished) for event in self._since_begun())
+
+    def calls(self) -> tuple[int, int]:
+        """Calls of all attempts, and those of them that failed."""
+        told = [event for one in self._known.values() for event in one.events]
+        inner = [event.event if isinstance(event, events.LaneEvent) else event for event in told]
+        ended = [event for event in inner if isinstance(event, events.ToolResult)]
+        return len(ended), sum(isinstance(event, events.ToolFailed) for event in ended)
+
+    def spent(self) -> float | None:
+        """USD of this session, by what it says or by its tokens; None where that is not known."""
+        if self.session is None:
+            return None
+        told = [
+            event.event if isinstance(event, events.LaneEvent) else event for event in self.session.events
+        ]
+        costs = [_cost(event) for event in told if isinstance(event, events.ReplyFinished)]
+        known_costs = [one for one in costs if one is not None]
+        return sum(known_costs) if len(known_costs) == len(costs) else None
+
+
+def _tells(event: events.Event) -> TypeGuard[events.VerdictReached | events.ToolSucceeded]:
+    verdict = isinstance(event, events.VerdictReached) and event.detector != MODEL
+    return verdict or isinstance(event, events.ToolSucceeded)
+
+
+def _cost(reply: events.ReplyFinished) -> float | None:
+    model = known(reply.model)
+    if reply.cost is not None or model.input is None or model.output is None:
+        return reply.cost
+    price = Price(prompt=model.input, completion=model.output, cached=model.cached)
+    return cost(price, reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens)

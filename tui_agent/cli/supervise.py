@@ -1,0 +1,142 @@
+"""`agent-tui supervise`: another agent's headless command, resumed after overloads, ended when it is stuck."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_agent.cli.options import Parser, UsageError, add_place_options, add_policy_option, amount, place
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tui_agent.agents.dialect import Dialect
+    from tui_agent.agents.supervision import Supervisor
+
+_EXAMPLE = """
+agent-tui supervise -- claude -p "fix the failing tests" --permission-mode acceptEdits
+agent-tui supervise --max-resumes 3 --timeout 3600 -- codex exec "fix the build"
+"""
+
+_EPILOG = """
+exit codes:
+  the agent's own, unless recovery ended it: 3 its cost is used up · 4 stuck, or stopped by you
+  5 a question nobody could answer · 6 its model could not be used · 130 interrupted (signal, --timeout)"""
+
+
+def parser() -> Parser:
+    """Options of `supervise`."""
+    made = Parser(
+        "supervise",
+        "Run another agent's command that does a task without a person (claude -p, codex exec, gemini -p, vibe -p,\n"
+        "opencode run, copilot -p). After an overload or a dropped connection it is taken up where it stopped; where\n"
+        "it is stuck it is ended, or you are asked once. Its output and its exit code stay as they are.",
+        _EXAMPLE + "\n" + _EPILOG,
+        usage="agent-tui supervise [options] -- COMMAND...",
+    )
+    made.add_argument("command", nargs="*", metavar="COMMAND", help="the agent's command, behind --")
+    add_policy_option(made, "recovery policy (default: the configured one)")
+    made.add_argument(
+        "--max-resumes",
+        type=place,
+        default=10,
+        metavar="N",
+        help="at most so many resumes in all (default 10)",
+    )
+    made.add_argument(
+        "--timeout", type=amount, metavar="SECONDS", help="end it after this time, resumes included"
+    )
+    made.add_argument(
+        "--max-cost",
+        type=amount,
+        metavar="USD",
+        help="end it when it has cost so much, as far as that is known",
+    )
+    made.add_argument("--workspace", metavar="DIR", help="where it works (default: here)")
+    add_place_options(made)
+    return made
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command to its end. Raises `UsageError`, `ConfigError`."""
+    namespace = parser().parse(arguments)
+    from tui_agent.config.settings import load_settings, require_workspace
+
+    given = {"policy": namespace.policy, "workspace": namespace.workspace, "state_dir": namespace.state_dir}
+    settings = load_settings({key: value for key, value in given.items() if value}, namespace.config)
+    require_workspace(settings)
+    dialect, program = _agent(namespace.command)
+    import asyncio
+
+    from tui_agent.agents.supervision import Limits, Supervisor
+    from tui_agent.core.recovery.policy import preset
+
+    person = _Terminal() if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() else None
+    supervisor = Supervisor(
+        dialect,
+        namespace.command,
+        program,
+        workspace=settings.workspace,
+        policy=preset(settings.policy, **settings.recovery.overrides()),
+        limits=Limits(namespace.max_resumes, namespace.timeout, namespace.max_cost),
+        environment=dict(os.environ),
+        person=person,
+        stdin=asyncio.subprocess.DEVNULL if sys.stdin is None or person is not None else sys.stdin.buffer,
+    )
+    code = asyncio.run(_interruptible(supervisor))
+    supervisor.say(supervisor.summary(code))
+    return code
+
+
+async def _interruptible(supervisor: Supervisor) -> int:
+    """Its run; a signal ends it with all that the agent started."""
+    import asyncio
+
+    from tui_agent.agents.supervision import INTERRUPTED
+
+    run = asyncio.ensure_future(supervisor.run())
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, run.cancel)
+    try:
+        return await run
+    except asyncio.CancelledError:
+        supervisor.why = "it was interrupted"
+        return INTERRUPTED
+
+
+class _Terminal:
+    """Whoever sits at the terminal."""
+
+    async def ask(self, question: str) -> str | None:
+        """The line that was typed; None at the end of input."""
+        import asyncio
+
+        sys.stderr.write(
+            f"\a{question}\nEnter: it goes on. s: it is stopped. Anything else is what it is told: "
+        )
+        sys.stderr.flush()
+        loop, typed = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(sys.stdin, typed.set)
+        try:
+            await typed.wait()
+        finally:
+            loop.remove_reader(sys.stdin)
+        return sys.stdin.readline() or None
+
+
+def _agent(command: Sequence[str]) -> tuple[Dialect, int]:
+    """The agent that a command runs, and the place of its program. Raises `UsageError`."""
+    from tui_agent.agents.dialects import DIALECTS
+
+    headless = {one.program: one for one in DIALECTS.values() if one.headless is not None}
+    for number, word in enumerate(command):
+        if (name := Path(word).name) in headless:
+            return headless[name], number
+    said = "there is no command" if not command else f"{command[0]!r} is no agent that is known"
+    raise UsageError(
+        f"agent-tui supervise: {said}; it runs {', '.join(headless)}, as in\n"
+        'agent-tui supervise -- claude -p "fix the failing tests"'
+    )
