@@ -103,6 +103,8 @@ class Playbook:
     def __init__(self, state_dir: Path, workspace: Path) -> None:
         real = Path(os.path.realpath(workspace))
         name = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
+        self.name = name
+        """Stands for the workspace."""
         self.workspace = BookFile(state_dir / FOLDER / f"{name}.json", str(real))
         self.user = BookFile(state_dir / FOLDER / "user.json")
 

@@ -52,6 +52,7 @@ from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.sandbox.policy import SandboxPolicy
 from tui_agent.sandbox.taken_back import TakenBack, Watch
 from tui_agent.session.checkpointer import SessionCheckpointer
+from tui_agent.session.counters import Counters
 from tui_agent.session.fork_outputs import OUTPUT_FOLDER
 from tui_agent.session.learning import Learning
 from tui_agent.session.rewind import (
@@ -159,6 +160,7 @@ class Session:
         )
         self.playbook = Playbook(settings.state_dir, workspace)
         self._learning = Learning(self.playbook)
+        self._counters = Counters(settings.state_dir, self.playbook.name, self.checkpoints)
         self._hooks = HookRunner(settings.hooks, self.id, workspace, settings.environment.passed)
         self._jitter = jitter
         self._servers = SessionServers(
@@ -611,7 +613,7 @@ class Session:
         summary that was asked for too late for them.
         """
         self.unprepared = ""
-        finished = await work
+        finished = await self._ended(work)
         ended = {events.Outcome.INTERRUPTED, events.Outcome.ERROR}
         while (
             self.state.queue
@@ -619,9 +621,16 @@ class Session:
             and self.state.stop is None
             and (finished is None or finished.outcome not in ended)
         ):
-            finished = await self._next_queued()
+            finished = await self._ended(self._next_queued())
         if self.state.stop is None and not self.unprepared:
             await self._driver.summarise()
+        return finished
+
+    async def _ended(self, work: Coroutine[Any, Any, events.RunFinished | None]) -> events.RunFinished | None:
+        """The run to its end, with what it hands on."""
+        finished = await work
+        if finished is not None and self.state.recovery.policy.persist:
+            await self._counters.keep(self.state)
         return finished
 
     async def run_own_command(self, command: str, progress: Callable[[str], None] = lambda _: None) -> str:
@@ -711,6 +720,7 @@ class Session:
         name = session.policy or settings.policy
         model = session.model or settings.model
         policy = preset(name, **settings.recovery.overrides())
+        kept = await self._counters.begin() if policy.persist else None
         return events.RunStarted(
             run=self.state.run.number + 1,
             task=task,
@@ -744,6 +754,7 @@ class Session:
             on_escalation=unanswered(name, settings.on_escalation),
             sandbox=sandbox.description,
             images=images,
+            kept=kept,
         )
 
 

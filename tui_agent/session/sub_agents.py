@@ -104,6 +104,7 @@ def _narrowed(start: events.RunStarted, state: RunState, tools: ToolRegistry) ->
             "tools_tokens": sum(estimate_tokens(str(tool)) for tool in tools.specifications()),
             "max_iterations": max(1, state.run.max_iterations // 2),
             "max_cost": None,
+            "kept": None,
             "budgets": budgets,
         }
     )

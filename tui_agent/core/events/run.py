@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from tui_agent.core.events.base import Event
-from tui_agent.core.events.types import Image
+from tui_agent.core.events.types import Image, Kept
 from tui_agent.core.names import Approval, OnEscalation, Outcome, ToolCallForm
 
 
@@ -60,6 +60,8 @@ class RunStarted(Event):
     """What commands run in: the mechanism and whether there is a network; "off": none; empty: not known."""
     images: tuple[Image, ...] = ()
     """They go with the task."""
+    kept: Kept | None = None
+    """Counters with which it begins, where `recovery.persist` hands them on."""
 
 
 class MessageQueued(Event):

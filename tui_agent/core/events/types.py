@@ -122,6 +122,33 @@ class Contradiction(Value):
     """Of a write: what stands at `line` instead. Of what was only shown nothing is told: it may be private."""
 
 
+class KeptCall(Value):
+    """A call that has failed in an earlier run, as often as `count` says."""
+
+    key: str
+    tool: str
+    input: dict[str, JsonValue] = {}
+    count: int
+    message: str = ""
+    signature: str = ""
+    hint: str = ""
+
+
+class KeptBreaker(Value):
+    """A tool that failed too often in an earlier run. `span`: steps for which it was left out."""
+
+    tool: str
+    failures: int = 0
+    span: int = 0
+
+
+class Kept(Value):
+    """Counters of the last run in this workspace, which has not changed since; the newest call first."""
+
+    calls: tuple[KeptCall, ...] = ()
+    breakers: tuple[KeptBreaker, ...] = ()
+
+
 class Image(Value):
     """A picture that goes with a message of the operator's: where its copy is, and what it is; never its bytes."""
 

@@ -30,6 +30,7 @@ from tui_agent.core.recovery.iteration import (
     in_call_order,
     result_of_call,
 )
+from tui_agent.core.recovery.kept import attempts_with, breakers_with
 from tui_agent.core.recovery.model_faults import ModelFaults
 from tui_agent.core.recovery.policy import PRESETS, RecoveryPolicy, policy_of_run
 from tui_agent.core.recovery.polling import FailingPoll
@@ -318,18 +319,22 @@ def puts_question(text: str) -> bool:
 
 def _run_started(state: RecoveryState, event: events.RunStarted) -> RecoveryState:
     policy = policy_of_run(event.policy, event.policy_settings)
+    attempts = AttemptLedger(limit=policy.attempts_limit)
+    breakers = state.breakers.next_run(event.tools, event.effects)
+    if policy.persist and event.kept is not None:
+        attempts, breakers = attempts_with(attempts, event.kept), breakers_with(breakers, event.kept)
     return RecoveryState(
         policy=policy,
         operator_present=event.operator_present,
         on_escalation=event.on_escalation,
         tools=event.tools,
-        attempts=AttemptLedger(limit=policy.attempts_limit),
+        attempts=attempts,
         streak=ErrorStreak(limit=policy.streak_limit),
         cognition=CognitiveState(
             confidence=policy.confidence_start, next_step=state.cognition.next_step.next_run()
         ),
         form=FormErrors(written=0 if event.tool_calls == "auto" else None),
-        breakers=state.breakers.next_run(event.tools, event.effects),
+        breakers=breakers,
         implicit=state.implicit.next_run(event.task),
         wanted=times_wanted(event.task, policy.stuck_waits),
     )
