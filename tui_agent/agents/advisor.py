@@ -7,7 +7,6 @@ a refusal the engine's own. Blocking; the clock is the caller's.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections import deque
@@ -16,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from tui_agent.agents.answers import mark_of, take
 from tui_agent.agents.dialect import Heard, Moment
 from tui_agent.core import events
 from tui_agent.core.decision.decide import NO_CALL
@@ -97,6 +97,7 @@ class Lane:
         self._asked: set[str] = set()
         """Keys of calls about which the person was asked since they failed last."""
         self._failed_at: dict[str, float] = {}
+        self._folder = folder
         self._lock = SessionLock.acquire(folder)
         try:
             self._open(folder)
@@ -192,12 +193,28 @@ class Lane:
     def _advice(self, advise: Advise) -> Advice:
         if advise == "off":
             return Advice()
+        self._add_answer(heard, at, advise)
         framed = self._dialect.answers.frames_notes or not self._note
         note = self._note if framed else tagged(self._note)
         if not self._rejected:
             return Advice(note=note)
         self._told = note or self._rejected
         return Advice(go_on=self._told)
+
+    def _add_answer(self, heard: Heard, at: float, advise: Advise) -> None:
+        """Where the model reads what it is told, it reads the operator's answer first."""
+        goes_on = heard.moment is Moment.ANSWERED and self._may_go_on(heard, advise)
+        if (goes_on or heard.moment is Moment.CALLS_ENDED) and (said := self._operator_said(at)):
+            self._note = f"{said}\n\n{self._note}".strip()
+            self._rejected = self._note if goes_on else self._rejected
+
+    def _operator_said(self, at: float) -> str:
+        """What somebody answered in a console that watches; from then on it is known here too."""
+        text = take(self._folder)
+        if not text:
+            return ""
+        self._builder.take(Said(text, at), None)
+        return f"The operator answers: {text}"
 
     def _may_go_on(self, heard: Heard, advise: Advise) -> bool:
         return advise == "refuse" and not heard.goes_on and self._dialect.answers.go_on is not None
@@ -208,6 +225,8 @@ class Lane:
         permit = recovery.permit(call.name, key)
         if permit.allowed or _newer_file(heard.workspace, self._failed_at.get(key, self._builder.at)):
             return Advice()
+        if said := self._operator_said(at):
+            return Advice(refuse=said)
         entry = recovery.attempts.entries.get(key)
         if (
             entry is not None
@@ -268,7 +287,7 @@ _QUESTION = "It has failed {} times with the same error, and nothing has changed
 
 def lane_folder(sessions: Path, agent: str, session: str, lane: str, at: float) -> Path:
     """The folder of a lane: the one that is there, or a new one. `at`: seconds since the epoch. Raises `OSError`."""
-    digest = hashlib.sha256(f"{agent}\0{session}\0{lane}".encode("utf-8", "replace")).hexdigest()[:12]
+    digest = mark_of(agent, session, lane)
     for folder in sessions.glob(f"*-{digest}"):
         return folder
     folder = sessions / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(at))}-{digest}"

@@ -66,7 +66,7 @@ def config_path(text: str | None) -> Path | None:
 
 def open_console(arguments: ConsoleArguments) -> int:
     """Show the console until it is left; its exit code. Refuses where there is no terminal to show it on."""
-    if arguments.replay is None and _in_lines(arguments):
+    if arguments.replay is None and not arguments.watch and _in_lines(arguments):
         from tui_agent.plain.program import run_plain
 
         return run_plain(arguments)

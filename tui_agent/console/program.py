@@ -147,6 +147,10 @@ class ConsoleApp(SessionApp):
             from tui_agent.console.screens.followed import FollowedScreen
 
             return FollowedScreen(arguments, mode)
+        if arguments.watch:
+            from tui_agent.console.screens.watch import WatchScreen
+
+            return WatchScreen(arguments, mode)
         if arguments.replay is not None:
             from tui_agent.console.screens.replay import ReplayScreen
 
@@ -229,6 +233,8 @@ class ConsoleApp(SessionApp):
             await self._open_live(screen)
         elif isinstance(screen, FleetScreen):
             self.use_keys(await screen.begin())
+        elif screen.arguments.watch:
+            await self._open_watch(screen)
         else:
             await self._open_replay(screen)
 
@@ -334,6 +340,29 @@ class ConsoleApp(SessionApp):
             screen.attach(recorded, arguments.replay_speed, arguments.at_event)
             screen.run_worker(screen.read_through(), group="reading")
 
+    async def _open_watch(self, screen: Tab) -> None:
+        from tui_agent.console.screens.watch import WatchScreen
+        from tui_agent.console.terminal.attention import Attention
+        from tui_agent.frontend import preferences
+        from tui_agent.frontend.startup import REPLAY_MODULES, load_modules
+
+        await load_modules((*DASHBOARD_MODULES, *REPLAY_MODULES, "tui_agent.frontend.watching"))
+        from tui_agent.frontend.watching import open_watch
+
+        if isinstance(screen, WatchScreen):
+            await screen.complete()
+            watching = await open_watch(screen.arguments)
+            settings = watching.settings
+            self.use_keys(settings)
+            screen.use(await asyncio.to_thread(preferences.load, settings.state_dir))
+            if self._attention is None:
+                self._attention = Attention(self.write_terminal, lambda: self.app_focus, settings.notify)
+            screen.follow(watching)
+            first, *others = screen.arguments.watch
+            screen.arguments = replace(screen.arguments, watch=(first,))
+            for path in others:
+                self.open_tab(replace(screen.arguments, watch=(path,)))
+
     async def _learn_themes(self) -> None:
         """Read all other themes; a file that is wrong is named and left out."""
         themes, problems = await asyncio.to_thread(lambda: read_themes(theme_folders()))
@@ -346,10 +375,11 @@ class ConsoleApp(SessionApp):
             self.notify(problem.message, severity="warning", markup=False)
 
     def call_operator(self) -> None:
-        live = [tab for tab in self.tabs if isinstance(tab, LiveScreen)]
-        states = [tab.state for tab in live if tab.state is not None]
+        going_on = [tab for tab in self.tabs if isinstance(tab, DashboardScreen) and tab.goes_on]
+        states = [tab.state for tab in going_on if tab.state is not None]
         if self._attention is not None and states:
-            self._attention.show(states, self.shown.state if self.shown in live else None)
+            shown = next((tab.state for tab in going_on if tab is self.shown), None)
+            self._attention.show(states, shown)
 
     async def leave(self, code: int = 0) -> None:
         """Close the sessions, then the screen; the terminal gets its title back."""

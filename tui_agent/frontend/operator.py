@@ -52,6 +52,15 @@ class EscalationQuestion(Question["EscalationRaised", "EscalationReply"]):
     """Asks how to go on after an escalation."""
 
 
+class WatchedQuestion(EscalationQuestion):
+    """Our policy would ask about a session that is only looked at. `reach`: whether an answer comes to the agent, in a
+    sentence; `reaches`: it does.
+    """
+
+    reach: str = ""
+    reaches: bool = False
+
+
 class ServerQuestion(Question["ServerAsked", "ServerReply"]):
     """Asks whether a tool server may start, or asks for a server."""
 

@@ -110,6 +110,17 @@ class _Collected:
     verdicts: list[VerdictMark] = field(default_factory=list)
     confidence: list[ConfidencePoint] = field(default_factory=list)
 
+    def forget(self, position: int) -> None:
+        """Nothing was found behind this position."""
+        for places in self.stops.values():
+            del places[bisect_right(places, position) :]
+        for marks in (self.verdicts, self.confidence):
+            del marks[bisect_right(marks, position, key=_position) :]
+
+
+def _position(mark: VerdictMark | ConfidencePoint) -> int:
+    return mark.position
+
 
 class Replay:
     """A session as far as it was when it was opened, or `read_on`. Positions run from 0 (nothing) to `length`."""
@@ -195,6 +206,20 @@ class Replay:
     def kept_then(self, position: int) -> Kept | None:
         """The checkpoint that shows the workspace as it was at `position`; None where none was kept."""
         return kept_then(self._source, position)
+
+    def follow(self, stand: int) -> None:
+        """The source has grown; only its first `stand` events are as they were."""
+        with self._lock:
+            while len(self._places) > 1 and self._places[-1] > stand:
+                self._places.pop()
+                self._snapshots.pop()
+            if self._front[0] > stand:
+                self._front = (self._places[-1], self._snapshots[-1])
+                self._found.forget(self._places[-1])
+            if self._here[0] > stand:
+                self._here = (0, self._snapshots[0])
+            self.length = len(self._source)
+            self._skipped[stand + 1 :] = bytes(self.length - stand)
 
     def end_before(self, damage: JournalError) -> None:
         """Leave out the damaged event and all that follows it; `damage.line` is its number."""

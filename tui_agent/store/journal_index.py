@@ -56,9 +56,15 @@ class EventList:
 
     dropped_bytes = 0
 
-    def __init__(self, events: Sequence[Event]) -> None:
-        self._events = events
-        self._kinds = [str(event.__dict__["type"]) for event in events]
+    def __init__(self, events: Sequence[Event] = ()) -> None:
+        self._events: list[Event] = []
+        self._kinds: list[str] = []
+        self.follow(0, events)
+
+    def follow(self, stand: int, new: Sequence[Event]) -> None:
+        """The first `stand` events are as they were, and these come behind them."""
+        self._events[stand:] = new
+        self._kinds[stand:] = [str(event.__dict__["type"]) for event in new]
 
     def __len__(self) -> int:
         return len(self._events)

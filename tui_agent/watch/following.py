@@ -25,7 +25,7 @@ STUCK = {events.Level.ESCALATE: 5, events.Level.DEGRADE: 4, events.Level.STOP: 4
 def follow(
     watched: Watched,
     clock: Callable[[], float] = time.time,
-    wait: Callable[[float], None] = time.sleep,
+    wait: Callable[[float], object] = time.sleep,
 ) -> Iterator[int | None]:
     """With each look how many of the events stand, None where nothing is new; it never ends. Raises `TranscriptError`.
 

@@ -173,7 +173,7 @@ class Watched:
         present = self.operator_present
         if present is None and transcript.subagent:
             present = reader.transcript.operator_present
-        return _Lane(transcript, facts, GrowingJudgement(self.policy, present))
+        return _Lane(transcript, facts, GrowingJudgement(self.policy, present, asks=True))
 
     def _place(self) -> int:
         """Put what is new in the lanes behind what stands, in the order of time; how many events stand."""

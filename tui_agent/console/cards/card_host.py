@@ -192,10 +192,18 @@ def make_card(question: AnyQuestion, state: RunState) -> Card:
     from tui_agent.console.cards.escalation import EscalationCard
     from tui_agent.console.cards.gate import GateCard
     from tui_agent.console.cards.server import ServerCard
+    from tui_agent.console.cards.watched import WatchedCard
     from tui_agent.frontend.lines.escalation import attempts_before
-    from tui_agent.frontend.operator import ApprovalQuestion, EscalationQuestion, ServerQuestion
+    from tui_agent.frontend.operator import (
+        ApprovalQuestion,
+        EscalationQuestion,
+        ServerQuestion,
+        WatchedQuestion,
+    )
 
     match question:
+        case WatchedQuestion():
+            return WatchedCard(question, attempts_before(state, question.asked))
         case ApprovalQuestion():
             return ApprovalCard(question)
         case EscalationQuestion():

@@ -103,6 +103,8 @@ class DashboardScreen(Tab):
     app: SessionApp
     replays: ClassVar[bool] = False
     """Only the commands that make sense over a saved session are offered."""
+    goes_on: ClassVar[bool] = True
+    """What is shown happens now: the operator is called for it."""
     own_options: ClassVar[frozenset[str]] = frozenset()
     """Options that hold for what is shown here, and for no other session."""
 

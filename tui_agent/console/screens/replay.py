@@ -92,6 +92,7 @@ class ReplayScreen(DashboardScreen):
     """A saved session."""
 
     replays = True
+    goes_on = False
     own_options = frozenset({"policy", "run"})
     card_host: CardHost | None = None
     """Where questions are answered; None: they only stand in the conversation."""
@@ -219,7 +220,7 @@ class ReplayScreen(DashboardScreen):
         self.player = Player(recorded.replay, position, speed)
         for notice in recorded.recording.notices:
             self.say(one_line(notice), "warning")
-        if position:
+        if position or self.arguments.watch:
             self.redraw()
         else:
             self.action_play()
@@ -287,11 +288,16 @@ class ReplayScreen(DashboardScreen):
             self._cut(damage)
             self.redraw()
             return
-        self.status.still = still = not player.playing
+        now = self.time_of(state)
+        self.status.still = still = self.stands_still(state)
         with self.app.batch_update():
             self.dashboard.show(state, player.now, still=still, questions=not self.asked)
             self.status.show(state, player.now)
             self._scrubber.show(player)
+
+    def stands_still(self, state: RunState) -> bool:
+        """Whether time does not go on."""
+        return self.player is None or not self.player.playing
 
     # --- the clock ------------------------------------------------------------------------------------------
 

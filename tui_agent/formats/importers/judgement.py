@@ -104,8 +104,13 @@ class Judge:
         policy: str | RecoveryPolicy,
         report: Callable[[events.Event], None],
         operator_present: bool | None = None,
+        *,
+        asks: bool = False,
     ) -> None:
-        """`report` gets each event. Raises `ValueError` for an unknown policy; the rest as in `judged`."""
+        """`report` gets each event; `asks`: a question at the end of what is known is put, until something follows.
+        Raises `ValueError` for an unknown policy; the rest as in `judged`.
+        """
+        self.asks = asks
         policy = preset(policy) if isinstance(policy, str) else policy
         # The recording goes on as it did: no turn is put into it, and it does not hang on what is known here today.
         self.policy = policy.model_copy(update={"closing_turn": False, "playbook": False})
@@ -204,17 +209,24 @@ class Judge:
                     self.withheld = self.withheld | {key}
                     self.remark(_WITHHELD[event.refusal].format(event.tool))
 
+    def _rejection(self) -> None:
+        """The reply that the policy would not take."""
+        step = decide(self.state)
+        for made in step.events if isinstance(step, Record) else ():
+            if isinstance(made, events.ReplyRejected):
+                self.make(made)
+
     def _iteration(self, event: events.IterationFinished, following: events.Event | None) -> None:
         if not self.state.recovery.not_taken and not event.cancelled:
-            step = decide(self.state)
-            for made in step.events if isinstance(step, Record) else ():
-                if isinstance(made, events.ReplyRejected):
-                    self.make(made)
+            self._rejection()
         self.put(event)
         goes_on = not isinstance(following, events.RunFinished | None)
         while isinstance(step := decide(self.state), Record):
             for made in step.events:
                 if isinstance(made, events.EscalationRaised):
+                    if self.asks and following is None:
+                        self.make(made)
+                        return
                     self._mark(following)
                     # Nobody was asked: what comes next is what follows a question that nobody answers.
                     self.state = evolve(self.state, answer=_unanswered(made))
@@ -258,11 +270,12 @@ _KEPT = 128
 class GrowingJudgement:
     """One policy over facts that grow; the newest may change."""
 
-    def __init__(self, policy: str | RecoveryPolicy, operator_present: bool | None = None) -> None:
-        """As in `judged`."""
+    def __init__(
+        self, policy: str | RecoveryPolicy, operator_present: bool | None = None, *, asks: bool = False
+    ) -> None:
+        """As for `Judge`."""
         self.events: list[events.Event] = []
-        self._first = Judge(policy, self.events.append, operator_present)
-        self._places = [_Place(-1, 0, self._first)]
+        self._places = [_Place(-1, 0, Judge(policy, self.events.append, operator_present, asks=asks))]
 
     def update(self, facts: list[events.Event], stand: int) -> int:
         """Judge the facts from `stand` on, which are new; how many of the events stand as they were."""

@@ -173,6 +173,19 @@ def save(
     return Saved(path, tuple(ids), present, runs[0].report)
 
 
+def keep(told: Sequence[Event], path: Path, sessions: Path, redactor: Redactor) -> Path:
+    """Save what is known of a session that is watched at `path`; the folder, the same each time for the same events.
+
+    Raises `TranscriptError`.
+    """
+    first, last = told[0], told[-1]
+    digest = hashlib.sha256(f"{path} {len(told)} {last.at}".encode()).hexdigest()[:8]
+    name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(first.at))}-{digest}"
+    events = [first.model_copy(update={"session_id": name}), *told[1:]]
+    _write(Imported(events, ImportReport("watch", str(path)), "watch"), sessions, redactor)
+    return sessions / name
+
+
 _LONGEST_NAME = 60
 """Characters of a session's id: a folder's name, with room for what is put before it."""
 

@@ -1,0 +1,263 @@
+"""The screen over another agent's session while it runs: the replay's panes at the end of a recording that grows.
+
+Going back works as in a replay; at the end the screen follows. What is read comes from a thread, in order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import work
+from textual.binding import Binding, BindingType
+
+from tui_agent.console.screens.dashboard_screen import key_hints
+from tui_agent.console.screens.replay import ReplayScreen
+from tui_agent.console.terminal.timers import once
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tui_agent.console.cards.card import Card
+    from tui_agent.console.looks.hints import Hint
+    from tui_agent.console.tabs.tab import Standing
+    from tui_agent.core import events
+    from tui_agent.core.state import RunState
+    from tui_agent.frontend.arguments import ConsoleArguments
+    from tui_agent.frontend.operator import AnyQuestion, WatchedQuestion
+    from tui_agent.frontend.watching import WatchedSession
+
+TICK = 1.0
+"""Seconds between two drawings while a call runs, for the times that go on."""
+MANY = 500
+"""Events from which on they are folded in a thread."""
+
+
+class WatchScreen(ReplayScreen):
+    """A session of another agent, or one of ours in another process."""
+
+    goes_on = True
+    own_options = frozenset({"policy"})
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f8", "card", "Answer the card", show=False, priority=True),
+    ]
+
+    def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
+        super().__init__(arguments, mode)
+        self._watching: WatchedSession | None = None
+        self._over = threading.Event()
+        self._tick: asyncio.TimerHandle | None = None
+        self._folding = False
+        self._question: WatchedQuestion | None = None
+
+    # --- what comes -----------------------------------------------------------------------------------------
+
+    async def complete(self) -> None:
+        from tui_agent.console.cards.card_host import CardHost
+
+        self.card_host = CardHost(lambda: False, lambda: False, self.app.clock)
+        await super().complete()
+
+    def follow(self, watching: WatchedSession) -> None:
+        """Show this session, from now on as it grows."""
+        self._watching = watching
+        self.attach(watching.recorded, 1.0, 0)
+        self.run_worker(self._read_on, group="reading", thread=True)
+
+    def on_unmount(self) -> None:
+        """Let the thread end."""
+        self._over.set()
+
+    def _read_on(self) -> None:
+        from tui_agent.formats.importers.transcript import TranscriptError
+        from tui_agent.watch.following import follow
+
+        if self._watching is None:
+            return
+        watched = self._watching.watched
+        try:
+            for stand in follow(watched, wait=self._over.wait):
+                if self._over.is_set():
+                    return
+                if stand is not None:
+                    self.app.call_from_thread(self._grown, stand, watched.events[stand:])
+                elif watched.fault is not None and not watched.events:
+                    self.app.call_from_thread(self._waits, str(watched.fault))
+        except TranscriptError as fault:
+            self.app.call_from_thread(self.say, str(fault), "error")
+
+    def _waits(self, why: str) -> None:
+        if self._said_why != why:
+            self._said_why = why
+            self.say(f"Waiting for the session: {why}")
+
+    _said_why = ""
+
+    def _grown(self, stand: int, new: Sequence[events.Event]) -> None:
+        """More of the session is known. At the end the screen goes along."""
+        player, watching = self.player, self._watching
+        if player is None or watching is None:
+            return
+        along = player.at_end
+        watching.source.follow(stand, new)
+        player.replay.follow(stand)
+        player.seek(player.replay.length if along else player.position)
+        if player.replay.length - player.replay.reached > MANY and not self._folding:
+            self._folding = True
+            self.run_worker(self._fold(), group="folding")
+        self.redraw()
+
+    async def _fold(self) -> None:
+        await self.read_through()
+        self._folding = False
+
+    # --- drawing --------------------------------------------------------------------------------------------
+
+    def time_of(self, state: RunState) -> float:
+        """At the end of a run that goes on time goes on too."""
+        player = self.player
+        return (
+            max(state.at, time.time()) if player is not None and player.at_end and state.running else state.at
+        )
+
+    def stands_still(self, state: RunState) -> bool:
+        player = self.player
+        return player is None or not (player.playing or (player.at_end and state.running))
+
+    def draw(self) -> None:
+        super().draw()
+        player = self.player
+        if player is None or not player.there or self.status is None:
+            return
+        state = player.state
+        self._show_card(state if player.at_end else None)
+        if self._tick is None and player.at_end and state.running:
+            self._tick = once(self, TICK, self._ticked)
+
+    def _ticked(self) -> None:
+        self._tick = None
+        self.redraw()
+
+    # --- the card -------------------------------------------------------------------------------------------
+
+    @property
+    def questions(self) -> Sequence[AnyQuestion]:
+        return () if self._question is None or self._question.future.done() else (self._question,)
+
+    def _show_card(self, state: RunState | None) -> None:
+        """What the policy would ask now; once dismissed it does not come again."""
+        asked = None if state is None else state.asked
+        known = self._question
+        if asked is None or asked.type != "escalation_raised":
+            if known is not None:
+                known.future.cancel()
+                self._question = None
+        elif known is None or (known.asked.question, known.asked.tool) != (asked.question, asked.tool):
+            self._question = self._watched_question(asked)
+        if self.card_host is not None and state is not None:
+            self.call_next(self.card_host.show, self.questions, state)
+        elif self.card_host is not None and known is not None and self.player is not None:
+            self.call_next(self.card_host.show, (), self.player.state)
+
+    def _watched_question(self, asked: events.EscalationRaised) -> WatchedQuestion:
+        from tui_agent.frontend.operator import WatchedQuestion
+
+        question = WatchedQuestion(asked)
+        if self._watching is not None:
+            question.reaches, question.reach = self._watching.reach()
+        return question
+
+    def on_card_settled(self, event: Card.Settled) -> None:
+        """Leave the answer for the agent's next hook."""
+        question, watching = self._question, self._watching
+        if question is None or watching is None or not question.settle(event.answer):
+            return
+        if event.answer.text:
+            with suppress(OSError):
+                watching.answer(event.answer.text)
+                self.say("The agent reads the answer with its next step.")
+        self.redraw()
+
+    def on_card_left(self) -> None:
+        self._leave_card()
+
+    def on_card_typed_on(self) -> None:
+        self._leave_card()
+
+    def on_card_host_emptied(self) -> None:
+        self._leave_card()
+
+    def _leave_card(self) -> None:
+        home = self.home()
+        if home is not None:
+            home.focus()
+        if self.card_host is not None:
+            self.card_host.leave()
+
+    def action_card(self) -> None:
+        """Go to the card, or to the inbox where another tab has one."""
+        if self.card_host is not None and self.card_host.card is not None:
+            self.card_host.enter()
+        elif any(tab.questions for tab in self.app.tabs):
+            self.run_command("inbox")
+        else:
+            self.say("Nothing waits for you.")
+
+    def go_to_question(self, question: AnyQuestion) -> None:
+        if self.card_host is not None:
+            self.card_host.bring(question)
+            self.redraw()
+
+    # --- how it stands --------------------------------------------------------------------------------------
+
+    def standing(self) -> Standing:
+        from tui_agent.console.tabs.tab import Standing
+        from tui_agent.terminal_text import one_line
+
+        state = self.state if self.player is not None and self.player.there else None
+        agent = "" if self._watching is None else self._watching.watched.agent
+        if state is None:
+            return Standing(f"watch {agent}".rstrip(), "◌", "muted")
+        title = one_line(f"{agent}: {state.session.title or state.run.task}", 80)
+        if self.questions:
+            return Standing(title, "●", "operator", len(self.questions))
+        return Standing(title, "▶" if state.running else "■", "muted")
+
+    def usual_hints(self) -> Sequence[Hint]:
+        return [*key_hints("help", "quit"), *super().usual_hints()[1:2], *key_hints("panes", "jump", "find")]
+
+    @work(group="commands")
+    async def action_fork(self) -> None:
+        """Go on from the event that is shown, in a session of ours."""
+        player, watching = self.player, self._watching
+        if player is None or watching is None or not player.there or not player.position:
+            self.say("The session is still being read up to here.")
+            return
+        seq = player.position
+        folder = await asyncio.to_thread(self._kept, seq)
+        if folder is not None:
+            await self.fork_after(folder, player.replay.state_at(seq), seq)
+
+    def _kept(self, seq: int) -> Path | None:
+        """A saved session of what is known up to an event; None where it cannot be written, which is said."""
+        from tui_agent.formats.importers.load import keep
+        from tui_agent.store.errors import SessionError
+        from tui_agent.store.journal import sessions_folder
+        from tui_agent.store.redaction import Redactor
+
+        watching = self._watching
+        if watching is None:
+            return None
+        known = [watching.source.event(number) for number in range(1, seq + 1)]
+        sessions = sessions_folder(watching.settings.state_dir)
+        try:
+            return keep(known, watching.watched.path, sessions, Redactor.from_environment(os.environ))
+        except SessionError as error:
+            self.app.call_from_thread(self.say, str(error), "error")
+            return None

@@ -1,0 +1,76 @@
+"""A session that is watched, as the console has it: what is known of it, and how an answer gets to its agent."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_agent.agents.answers import conversation, leave
+from tui_agent.agents.dialects import DIALECTS
+from tui_agent.config.settings import load_settings
+from tui_agent.core.recovery.policy import preset
+from tui_agent.frontend.startup import Recorded
+from tui_agent.session.recordings import Recording
+from tui_agent.session.replay import Replay
+from tui_agent.store.journal import sessions_folder
+from tui_agent.store.journal_index import EventList
+from tui_agent.store.provenance import is_foreign
+from tui_agent.watch.watched import Watched
+
+if TYPE_CHECKING:
+    from tui_agent.config.settings import Settings
+    from tui_agent.frontend.arguments import ConsoleArguments
+
+_REACHES = (
+    "Its hooks are installed: the agent reads your answer with its next step, in a note or in a refusal."
+)
+_OURS = "It is a session of ours: answer it in the console where it runs."
+
+
+@dataclass(frozen=True)
+class WatchedSession:
+    """What the watching screen starts with."""
+
+    watched: Watched
+    source: EventList
+    recorded: Recorded
+    settings: Settings
+
+    def reach(self) -> tuple[bool, str]:
+        """Whether an answer gets to the agent, and that in a sentence."""
+        if self._folder is not None:
+            return True, _REACHES
+        if self.watched.is_own:
+            return False, _OURS
+        name = next((one.name for one in DIALECTS.values() if one.title == self.watched.agent), "")
+        how = f" With its hooks it would: agent-tui hooks install {name}" if name else ""
+        return False, f"This console only watches: nothing that you type here reaches the agent.{how}"
+
+    def answer(self, text: str) -> None:
+        """Leave an answer for the agent's next hook. Raises `OSError`."""
+        if self._folder is not None:
+            leave(self._folder, text)
+
+    @property
+    def _folder(self) -> Path | None:
+        """The conversation as our hooks keep it."""
+        sessions = sessions_folder(self.settings.state_dir)
+        if self.watched.is_own:
+            path = self.watched.path
+            folder = path if path.is_dir() else path.parent
+            return folder if folder.parent == sessions and is_foreign(folder, sessions) else None
+        agents = [one.name for one in DIALECTS.values() if self.watched.agent.startswith(one.title)]
+        found = (conversation(sessions, agent, self.watched.session_id) for agent in agents)
+        return next((folder for folder in found if folder is not None), None)
+
+
+async def open_watch(arguments: ConsoleArguments) -> WatchedSession:
+    """The first of the sessions that are to be watched. Raises `ConfigError`."""
+    settings = await asyncio.to_thread(load_settings, arguments.overrides, arguments.config)
+    path = Path(arguments.watch[0])
+    policy = preset(settings.policy, **settings.recovery.overrides())
+    source = EventList()
+    recorded = Recorded(Replay(source), Recording(path, source, foreign=True), settings)
+    return WatchedSession(Watched(path, policy, rejudge=settings.asked_policy), source, recorded, settings)
