@@ -156,10 +156,9 @@ class ClaudeCode(Format):
             agent.subagent = not alone
         if agents and alone:
             return agents
-        calls = {text_at(call.input, "prompt"): call.id for _, call in self._main.calls.values()}
         for agent in agents:
             known = self._started.get(agent.lane, "")
-            agent.lane = calls.get(known) or (known if known in self._main.calls else agent.lane)
+            agent.lane = self._main.prompts.get(known) or (known if known in self._main.calls else agent.lane)
         return [self.transcript, *agents]
 
     def around(self, recording: Recording) -> None:
@@ -204,6 +203,8 @@ class _Conversation(StepReader):
         super().__init__(report, transcript)
         self.turns: dict[str, Turn] = {}
         """Replies by message id: their records may be parted by results of parallel calls."""
+        self.prompts: dict[str, str] = {}
+        """Calls that start sub-agents, by the prompts that they give them."""
 
     def take(self, record: Record) -> None:
         """Read one message."""
@@ -270,6 +271,8 @@ class _Conversation(StepReader):
                 call = Call(text_at(block, "id"), text_at(block, "name") or "unnamed", arguments, values)
                 if not call.id or call.id not in self.calls:
                     self.call(turn, call)
+                    if prompt := text_at(call.input, "prompt"):
+                        self.prompts[prompt] = call.id
             case other:
                 self.report.skip(f"assistant block {other if isinstance(other, str) else '?'}")
 
