@@ -3,8 +3,8 @@
     python benchmarks/watch.py [--megabytes 30] [--lines 200]
 
 The long session is made of exchanges like those of real recordings: most bytes are results of reads. Opening is timed
-in a process whose imports are done, in seconds of processor, until the state of the last event is there. A line is timed from its writing to the
-draw that shows it, in the console without a terminal; the limit is for the median.
+in seconds of processor, imports done, until the state of the last event is there. A line is timed from its writing
+until it is painted, in the console without a terminal; the limit is for the median.
 """
 
 from __future__ import annotations

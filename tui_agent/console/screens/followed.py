@@ -57,6 +57,10 @@ class FollowedScreen(ReplayScreen):
         """Show its end. A last line that is being written is no fault."""
         recording = replace(recorded.recording, notices=())
         super().attach(replace(recorded, recording=recording), speed, position or recorded.replay.length)
+        self.begin_to_read()
+
+    def begin_to_read(self) -> None:
+        """Look again and again whether the session has grown."""
         self.set_interval(LOOK, self._read_on)
 
     @work(group="following")

@@ -220,7 +220,7 @@ class ReplayScreen(DashboardScreen):
         self.player = Player(recorded.replay, position, speed)
         for notice in recorded.recording.notices:
             self.say(one_line(notice), "warning")
-        if position or self.arguments.watch:
+        if position:
             self.redraw()
         else:
             self.action_play()
@@ -291,8 +291,8 @@ class ReplayScreen(DashboardScreen):
         now = self.time_of(state)
         self.status.still = still = self.stands_still(state)
         with self.app.batch_update():
-            self.dashboard.show(state, player.now, still=still, questions=not self.asked)
-            self.status.show(state, player.now)
+            self.dashboard.show(state, now, still=still, questions=not self.asked)
+            self.status.show(state, now)
             self._scrubber.show(player)
 
     def stands_still(self, state: RunState) -> bool:

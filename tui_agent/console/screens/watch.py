@@ -10,13 +10,12 @@ import os
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import work
-from textual.binding import Binding, BindingType
 
 from tui_agent.console.screens.dashboard_screen import key_hints
-from tui_agent.console.screens.replay import ReplayScreen
+from tui_agent.console.screens.followed import FollowedScreen
 from tui_agent.console.terminal.timers import once
 
 if TYPE_CHECKING:
@@ -38,15 +37,11 @@ MANY = 500
 """Events from which on they are folded in a thread."""
 
 
-class WatchScreen(ReplayScreen):
+class WatchScreen(FollowedScreen):
     """A session of another agent, or one of ours in another process."""
 
     goes_on = True
     own_options = frozenset({"policy"})
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f8", "card", "Answer the card", show=False, priority=True),
-    ]
 
     def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
         super().__init__(arguments, mode)
@@ -58,23 +53,19 @@ class WatchScreen(ReplayScreen):
 
     # --- what comes -----------------------------------------------------------------------------------------
 
-    async def complete(self) -> None:
-        from tui_agent.console.cards.card_host import CardHost
-
-        self.card_host = CardHost(lambda: False, lambda: False, self.app.clock)
-        await super().complete()
-
     def follow(self, watching: WatchedSession) -> None:
         """Show this session, from now on as it grows."""
         self._watching = watching
         self.attach(watching.recorded, 1.0, 0)
-        self.run_worker(self._read_on, group="reading", thread=True)
+
+    def begin_to_read(self) -> None:
+        self.run_worker(self._read_lines, group="reading", thread=True)
 
     def on_unmount(self) -> None:
         """Let the thread end."""
         self._over.set()
 
-    def _read_on(self) -> None:
+    def _read_lines(self) -> None:
         from tui_agent.formats.importers.transcript import TranscriptError
         from tui_agent.watch.following import follow
 
@@ -131,14 +122,13 @@ class WatchScreen(ReplayScreen):
         return player is None or not (player.playing or (player.at_end and state.running))
 
     def draw(self) -> None:
-        super().draw()
         player = self.player
-        if player is None or not player.there or self.status is None:
-            return
-        state = player.state
-        self._show_card(state if player.at_end else None)
-        if self._tick is None and player.at_end and state.running:
-            self._tick = once(self, TICK, self._ticked)
+        if player is not None and player.there:
+            state = player.state
+            self._ask(state.asked if player.at_end else None)
+            if self._tick is None and player.at_end and state.running:
+                self._tick = once(self, TICK, self._ticked)
+        super().draw()
 
     def _ticked(self) -> None:
         self._tick = None
@@ -150,20 +140,19 @@ class WatchScreen(ReplayScreen):
     def questions(self) -> Sequence[AnyQuestion]:
         return () if self._question is None or self._question.future.done() else (self._question,)
 
-    def _show_card(self, state: RunState | None) -> None:
-        """What the policy would ask now; once dismissed it does not come again."""
-        asked = None if state is None else state.asked
+    @property
+    def asked(self) -> Sequence[AnyQuestion]:
+        return self.questions
+
+    def _ask(self, asked: events.EscalationRaised | events.ApprovalAsked | None) -> None:
+        """Have a card for what the policy would ask now; once it was put away it does not come again."""
         known = self._question
         if asked is None or asked.type != "escalation_raised":
             if known is not None:
                 known.future.cancel()
-                self._question = None
+            self._question = None
         elif known is None or (known.asked.question, known.asked.tool) != (asked.question, asked.tool):
             self._question = self._watched_question(asked)
-        if self.card_host is not None and state is not None:
-            self.call_next(self.card_host.show, self.questions, state)
-        elif self.card_host is not None and known is not None and self.player is not None:
-            self.call_next(self.card_host.show, (), self.player.state)
 
     def _watched_question(self, asked: events.EscalationRaised) -> WatchedQuestion:
         from tui_agent.frontend.operator import WatchedQuestion
@@ -174,7 +163,6 @@ class WatchScreen(ReplayScreen):
         return question
 
     def on_card_settled(self, event: Card.Settled) -> None:
-        """Leave the answer for the agent's next hook."""
         question, watching = self._question, self._watching
         if question is None or watching is None or not question.settle(event.answer):
             return
@@ -184,35 +172,8 @@ class WatchScreen(ReplayScreen):
                 self.say("The agent reads the answer with its next step.")
         self.redraw()
 
-    def on_card_left(self) -> None:
-        self._leave_card()
-
     def on_card_typed_on(self) -> None:
-        self._leave_card()
-
-    def on_card_host_emptied(self) -> None:
-        self._leave_card()
-
-    def _leave_card(self) -> None:
-        home = self.home()
-        if home is not None:
-            home.focus()
-        if self.card_host is not None:
-            self.card_host.leave()
-
-    def action_card(self) -> None:
-        """Go to the card, or to the inbox where another tab has one."""
-        if self.card_host is not None and self.card_host.card is not None:
-            self.card_host.enter()
-        elif any(tab.questions for tab in self.app.tabs):
-            self.run_command("inbox")
-        else:
-            self.say("Nothing waits for you.")
-
-    def go_to_question(self, question: AnyQuestion) -> None:
-        if self.card_host is not None:
-            self.card_host.bring(question)
-            self.redraw()
+        """There is no prompt."""
 
     # --- how it stands --------------------------------------------------------------------------------------
 
