@@ -177,6 +177,7 @@ class Lane:
                 self._builder.take(Remarked(_cut(heard.text), at), None)
             case Moment.ENDED:
                 self._builder.end()
+        self._add_answer(heard, at, advise)
         return self._advice(advise)
 
     def _recorded(self, heard: Heard) -> bool:
@@ -193,7 +194,6 @@ class Lane:
     def _advice(self, advise: Advise) -> Advice:
         if advise == "off":
             return Advice()
-        self._add_answer(heard, at, advise)
         framed = self._dialect.answers.frames_notes or not self._note
         note = self._note if framed else tagged(self._note)
         if not self._rejected:
@@ -204,7 +204,8 @@ class Lane:
     def _add_answer(self, heard: Heard, at: float, advise: Advise) -> None:
         """Where the model reads what it is told, it reads the operator's answer first."""
         goes_on = heard.moment is Moment.ANSWERED and self._may_go_on(heard, advise)
-        if (goes_on or heard.moment is Moment.CALLS_ENDED) and (said := self._operator_said(at)):
+        reads = goes_on or (heard.moment is Moment.CALLS_ENDED and advise != "off")
+        if reads and (said := self._operator_said(at)):
             self._note = f"{said}\n\n{self._note}".strip()
             self._rejected = self._note if goes_on else self._rejected
 
