@@ -29,6 +29,7 @@ from tui_agent.formats.importers.load import load_transcripts
 from tui_agent.formats.importers.normalise import facts
 from tui_agent.formats.importers.transcript import Call, Result, Said, Step, Transcript, Turn
 from tui_agent.formats.importers.values import exit_message
+from tui_agent.playbook.store import Playbook
 from tui_agent.store.journal import read_journal
 from tui_agent.store.provenance import is_foreign
 
@@ -246,6 +247,20 @@ def test_an_event_without_a_name_is_told_by_its_form(home: Path) -> None:
         assert run(record, "") == {}
     heard = {path.stem for path in (home / "state" / "hooks").glob("*.heard")}
     assert heard == {"claude-code", "copilot", "cursor"}
+
+
+def test_what_recovered_a_failure_is_learned_for_the_workspace_when_the_run_ends(home: Path) -> None:
+    run(claude("UserPromptSubmit", prompt="fix it"))
+    missing = "Exit code 127\nbash: line 1: checkall: command not found"
+    run(batch("checkall src/", 1, missing))
+    run(batch("ls bin", 2, "check"))
+    run(batch("bin/check src/", 3, "all is well"))
+    run(claude("Stop", stop_hook_active=False, last_assistant_message="Done."))
+    playbook = Playbook(home / "state", Path.cwd())
+    ends = time.monotonic() + 60
+    while not playbook.workspace.path.exists() and time.monotonic() < ends:
+        time.sleep(0.02)
+    assert [one.repair.name for one in playbook.workspace.book().offered(0.0)] == ["bin/check"]
 
 
 def test_what_a_person_changed_lets_a_refused_call_run(home: Path) -> None:

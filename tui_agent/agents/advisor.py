@@ -74,6 +74,7 @@ class Lane:
 
         Raises `SessionError` and `OSError` where its journal cannot be had.
         """
+        self.folder = folder
         self._dialect = dialect
         self._redactor = redactor
         self._transcript = Transcript(

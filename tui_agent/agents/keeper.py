@@ -21,7 +21,7 @@ from typing import Any, cast, get_args
 
 from tui_agent.agents import dialects
 from tui_agent.agents.advisor import Advice, Advise, Lane, lane_folder
-from tui_agent.agents.dialect import Dialect, Heard
+from tui_agent.agents.dialect import Dialect, Heard, Moment
 from tui_agent.agents.door import LARGEST
 from tui_agent.config.settings import Settings, load_settings
 from tui_agent.core.recovery.policy import preset
@@ -40,6 +40,9 @@ _LANES = 64
 LOG = "hooks.log"
 """In the state folder: errors of ours, and one line for each answer."""
 
+_ENDS = frozenset({Moment.ANSWERED, Moment.ENDED})
+"""Events with which a run of a conversation may have ended."""
+
 logger = logging.getLogger("tui_agent.hooks")
 
 
@@ -48,6 +51,20 @@ class Keeper:
 
     def __init__(self) -> None:
         self._lanes: dict[tuple[str, str, str, str], Lane] = {}
+        self._ended: list[tuple[Path, Settings]] = []
+        """Conversations in which a run has ended since the playbook last learned."""
+
+    def learn(self) -> None:
+        """Have the runs that ended teach the playbook, once their agents have their answers. Never raises."""
+        while self._ended:
+            folder, settings = self._ended.pop()
+            try:
+                # No hook has to wait until the readers of all formats are loaded.
+                from tui_agent.playbook.learning import learn_file
+
+                learn_file(folder, settings.state_dir, settings.workspace)
+            except Exception:
+                logger.exception("nothing was learned from %s", folder.name)
 
     def answer(self, words: list[str], event: bytes, *, again: bool = False) -> dict[str, Any]:
         """The answer to an event, {} for none. `words`: agent, advise, policy, folder, variables. `again`: another
@@ -89,7 +106,10 @@ class Keeper:
             return {}
         now = time.time()
         _touch(settings.state_dir / "hooks" / f"{dialect.name}.heard")
-        advice = self._lane(dialect, heard, policy, settings, now).hear(heard, now, advise, again=again)
+        lane = self._lane(dialect, heard, policy, settings, now)
+        advice = lane.hear(heard, now, advise, again=again)
+        if heard.moment in _ENDS and settings.recovery.overrides().get("playbook", True):
+            self._ended.append((lane.folder, settings))
         answer = _formed(dialect, heard, advice)
         if answer:
             kind = next(name for name in ("ask", "refuse", "go_on", "note") if getattr(advice, name))
@@ -179,6 +199,7 @@ def serve(listener: socket.socket, path: Path, keeper: Keeper, stay: float = STA
             again, words, event = _request(caller)
             answer = keeper.answer(words, event, again=again)
             caller.sendall((json.dumps(answer, ensure_ascii=False) if answer else "").encode() + b"\n")
+        keeper.learn()
         ends = time.monotonic() + stay
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from tui_agent.core import events
 from tui_agent.core.projections.metrics import Metrics
 from tui_agent.formats.importers.load import Imported, load_transcripts
+from tui_agent.formats.importers.own import OwnSession
 from tui_agent.playbook.lessons import Lesson, lessons_of
 from tui_agent.playbook.store import Playbook
 from tui_agent.store.redaction import Redactor
@@ -39,9 +40,9 @@ def learn_file(path: Path, state_dir: Path, workspace: Path) -> Learned:
     redactor = Redactor.from_environment(os.environ)
     runs = new = lessons = 0
     for imported in load_transcripts(path):
-        own = imported.source == "agent-tui"
+        ours = imported.source == OwnSession.name
         for run in runs_of(imported, redactor):
-            where = Path(run.workspace) if own and run.workspace else workspace
+            where = Path(run.workspace) if ours and run.workspace else workspace
             runs += 1
             # Nothing is learned twice, nor from a run without a failure.
             if Playbook(state_dir, where).learn(run.source, run.lessons, run.at or time.time()):
