@@ -180,7 +180,7 @@ def test_the_list_of_sessions_fits_the_terminal(
     (call,) = story.reply("I look.", ("bash", {"command": "ls"}))
     story.fail(call, "exit code 2").judge()
     write_session(tmp_path / "state" / "sessions" / "20261124-131648-6ec9", story.events, stamped=True)
-    listed = start("-m", "tui_agent", "sessions", size=(columns, 24))
+    listed = start("-m", "tui_agent", "sessions", size=(columns, 24), COLUMNS="")
     assert listed.code() == 0
     (line,) = [line for line in listed.output.decode().splitlines() if "A task with" in line]
     assert len(line) <= columns
