@@ -86,6 +86,7 @@ async def test_each_is_shown_at_its_moment_and_the_next_request_waits_until_it_w
         await console.until(lambda: "1 of 5  Enter go on  Esc no captions" in console.shown())
         assert "The conversation stands above." in console.shown()
         assert requests(console) == 0
+        await console.until(lambda: "Esc interrupt" not in console.shown())
         await console.press("enter")
         await console.until(lambda: "A call failed." in console.shown())
         assert requests(console) == 1

@@ -179,7 +179,8 @@ class LiveScreen(SettingsCommands):
             return [Hint("Esc", "normal mode", "escape")]
         under_way = self.running and self.state is not None and self.state.running
         interruptible = (under_way and not self.operator.questions) or self.own_run is not None
-        if self._queued is not None and self._queued.has_focus:
+        captioned = self._captions is not None and self._captions.shown is not None
+        if captioned or (self._queued is not None and self._queued.has_focus):
             word = ""
         elif self._completions.choice is not None:
             word = "close list"
@@ -275,7 +276,7 @@ class LiveScreen(SettingsCommands):
             self.status.next_approve = str(settings.approve)
         now = self.time_of(state)
         self.status.still = self.status.left_open = still = state.running and not self.running
-        self.status.held = bool(self.operator.questions)
+        self.status.held = bool(self.operator.questions) or self._caption_waits
         with self.app.batch_update():
             self.dashboard.show(state, now, still=still)
             self.status.show(state, now)
@@ -293,7 +294,12 @@ class LiveScreen(SettingsCommands):
             return self.redrawing.request
         if not self.running:
             return None
-        return self._move_clock if waits_for_operator(state) else self.redrawing.request
+        waits = waits_for_operator(state) or self._caption_waits
+        return self._move_clock if waits else self.redrawing.request
+
+    @property
+    def _caption_waits(self) -> bool:
+        return self._captions is not None and self._captions.waits
 
     def _move_clock(self) -> None:
         if self.status is not None and self.state is not None:
@@ -570,6 +576,7 @@ class LiveScreen(SettingsCommands):
             self._enter_card(at_once=False)
         elif self._captions is not None:
             self._captions.go_on()
+            self.redraw()
 
     def on_card_host_emptied(self, event: CardHost.Emptied) -> None:
         self.prompt.focus()
