@@ -104,6 +104,10 @@ class Picture:
     """Name of the caption that is shown then; the ones before it are read on the way."""
 
 
+ADVICE = "parse_price is in shop/pricing.py"
+ANSWERS = {"approvals": "2.0.0: an option is gone"}
+"""By demo; else the advice."""
+
 HOUR = (96, 28)
 """Size of the terminal in docs/FIRST_HOUR.md."""
 
@@ -141,6 +145,7 @@ async def take(picture: Picture, out: Path, theme: str) -> Path:
         app = ConsoleApp(ConsoleArguments(overrides=options, demo=picture.demo))
         async with app.run_test(size=picture.size) as pilot:
             await until(app, pilot, picture)
+            await settled(app, pilot)
             await picture.act(pilot)
             await pilot.pause(0.6)
             path = out / f"{picture.name}.svg"
@@ -159,12 +164,27 @@ async def until(app: ConsoleApp, pilot: Pilot[None], picture: Picture) -> None:
         waited += 0.05
         if waited > PATIENCE:
             raise TimeoutError(f"{picture.name}: its moment did not come in {PATIENCE:.0f} s")
-        if picture.answer and screen.operator.questions:
-            answer(screen)
+        if (
+            picture.answer
+            and screen.operator.questions
+            and not (screen.state and picture.moment(screen.state))
+        ):
+            answer(screen, ANSWERS.get(picture.demo, ADVICE))
         if picture.caption and read(screen, picture.caption):
             break
         if picture.options.get("step") and stepped(screen):
             break
+
+
+async def settled(app: ConsoleApp, pilot: Pilot[None]) -> None:
+    """Wait until the card of an open question has the keys."""
+    screen = app.screen_stack[0]
+    assert isinstance(screen, LiveScreen)
+    for _ in range(200):
+        card = None if screen.card_host is None else screen.card_host.card
+        if not screen.operator.questions or (card is not None and card.has_focus_within):
+            return
+        await pilot.pause(0.05)
 
 
 def read(screen: LiveScreen, wanted: str) -> bool:
@@ -184,8 +204,8 @@ def stepped(screen: LiveScreen) -> bool:
     return gate is not None and gate.note is not None
 
 
-def answer(screen: LiveScreen) -> None:
-    """Say yes, or give a word of advice."""
+def answer(screen: LiveScreen, words: str) -> None:
+    """Say yes, or these words."""
     from tui_agent.frontend.operator import ApprovalQuestion, EscalationQuestion
     from tui_agent.runtime.operator import ApprovalReply, EscalationReply
 
@@ -193,7 +213,7 @@ def answer(screen: LiveScreen) -> None:
         if isinstance(question, ApprovalQuestion):
             question.settle(ApprovalReply("once"))
         elif isinstance(question, EscalationQuestion):
-            question.settle(EscalationReply("answer", "The file was renamed: look at what is in the folder."))
+            question.settle(EscalationReply("answer", words))
 
 
 def size_of(svg: str) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "screenshots")]
 
-from make import PATIENCE, browse, escalated, size_of  # noqa: E402
+from make import ADVICE, PATIENCE, browse, escalated, size_of  # noqa: E402
 from textual.pilot import Pilot  # noqa: E402
 
 from tui_agent.console.program import ConsoleApp  # noqa: E402
@@ -39,7 +39,6 @@ EVERY = 0.25
 COLOURS = 128
 A_SHEET = 12
 """Frames that the browser draws at once; a page may not be of any height."""
-ADVICE = "The file was renamed: look at what is in the folder."
 
 
 class Film:
@@ -110,7 +109,9 @@ async def film() -> Film:
             if not screen.card_host.card.has_focus_within:
                 await made.press("f8")
             for letter in ADVICE:
-                await made.press({" ": "space", ":": "colon", ".": "full_stop"}.get(letter, letter))
+                await made.press(
+                    {" ": "space", "_": "underscore", "/": "slash", ".": "full_stop"}.get(letter, letter)
+                )
             made.hold(0.8)
             await made.press("enter")
             while str(screen.state.phase) != "done":
