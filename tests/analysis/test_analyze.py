@@ -208,12 +208,12 @@ def test_rows_are_the_same_whatever_the_number_of_processes(tmp_path: Path) -> N
     )
 
 
-def test_progress_is_reported_after_each_file(tmp_path: Path) -> None:
+def test_progress_is_reported_at_the_beginning_and_after_each_file(tmp_path: Path) -> None:
     recording(tmp_path, 0)
     recording(tmp_path, 1)
     calls: list[tuple[int, int]] = []
     analyze([tmp_path], ["hpd"], progress=lambda done, total, _: calls.append((done, total)))
-    assert calls == [(1, 2), (2, 2)]
+    assert calls == [(0, 2), (1, 2), (2, 2)]
 
 
 def test_an_operator_who_is_absent_changes_asking_into_another_way(tmp_path: Path) -> None:

@@ -279,7 +279,7 @@ def analyze_file(path: Path, policies: Sequence[str], present: Presence = "recor
 
 
 Progress = Callable[[int, int, Path], None]
-"""Called after each file: how many are done, of how many, and which one it was."""
+"""Called before the first file and after each: how many are done, of how many, and which one it is or was."""
 
 
 def analyze(
@@ -321,6 +321,8 @@ def reports(
     jobs = _jobs(files, jobs)
     here = ((position, judge(file)) for position, file in enumerate(files))
     alone = jobs == 1 and cluster == LOCAL
+    if progress is not None:
+        progress(0, len(files), files[0])
     return _in_order(files, here if alone else _spread(files, judge, cluster, jobs), progress)
 
 
