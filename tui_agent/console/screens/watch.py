@@ -16,6 +16,7 @@ from textual import work
 
 from tui_agent.console.screens.dashboard_screen import key_hints
 from tui_agent.console.screens.followed import FollowedScreen
+from tui_agent.console.screens.replay import own_hints
 from tui_agent.console.terminal.timers import once
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ class WatchScreen(FollowedScreen):
         return Standing(title, "▶" if state.running else "■", "muted")
 
     def usual_hints(self) -> Sequence[Hint]:
-        return [*key_hints("help", "quit"), *super().usual_hints()[1:2], *key_hints("panes", "jump", "find")]
+        return [*key_hints("help", "quit"), *own_hints()[1:3], *key_hints("panes", "jump", "find")]
 
     @work(group="commands")
     async def action_fork(self) -> None:
