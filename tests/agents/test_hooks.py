@@ -27,7 +27,7 @@ from tui_agent.core import events
 from tui_agent.formats.importers.judgement import judged
 from tui_agent.formats.importers.load import load_transcripts
 from tui_agent.formats.importers.normalise import facts
-from tui_agent.formats.importers.transcript import Call, Result, Said, Step, Transcript, Turn
+from tui_agent.formats.importers.transcript import Call, Result, Said, Status, Step, Transcript, Turn
 from tui_agent.formats.importers.values import exit_message
 from tui_agent.playbook.store import Playbook
 from tui_agent.store.journal import read_journal
@@ -583,6 +583,17 @@ def test_a_run_is_judged_as_its_recording_is(home: Path, agent: str) -> None:
     judgement = _verdicts(judged(recording, "combined", operator_present=agent == "copilot"))
     assert _verdicts(read_journal(folder).events) == judgement
     assert len({rule for _, rule in judgement}) > 3
+
+
+@pytest.mark.parametrize("status", ["failed", "denied"])
+@pytest.mark.parametrize("head", ["", "Command blocked by PreToolUse hook: ", "Denied by preToolUse hook: "])
+def test_a_refusal_of_ours_is_nobody_elses_in_any_recording(status: Status, head: str) -> None:
+    call = Call("c", "bash", "{}", {})
+    refused = Result(status, "", message=f"{head}This call of bash was not executed: it failed 3 times.")
+    steps: list[Step] = [Said("fix it"), Turn(calls=[call], results={"c": refused})]
+    recording = facts(Transcript(steps), session_id="s", source="", summary="", base_at=1.0)
+    assert [event.refusal for event in recording if isinstance(event, events.ToolRefused)] == ["blocked"]
+    assert not any(isinstance(event, events.ToolStarted) for event in recording)
 
 
 RUNS = Path(__file__).resolve().parents[3] / "shared" / "labelled-runs" / "swebench-gemini-3-pro"

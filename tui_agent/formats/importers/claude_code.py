@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.changes import changed_files
 from tui_agent.formats.importers.claude_tree import Tree, is_message
-from tui_agent.formats.importers.faults import classified, refused_by_hooks
+from tui_agent.formats.importers.faults import classified
 from tui_agent.formats.importers.step_reader import Format, StepReader
 from tui_agent.formats.importers.transcript import (
     Call,
@@ -332,8 +332,6 @@ def result_of_text(call: Call, text: str, *, failed: bool) -> Result:
         return Result("cancelled", text, message="cancelled because another call of the same reply failed")
     if text.startswith(_DENIALS):
         return Result("denied", text, message=_denial_reason(text))
-    if refused_by_hooks(text):
-        return Result("denied", text, message=text, refusal="blocked")
     kind, message = _failure(text)
     timed_out = call.name == "Bash" and says_timed_out(message)
     return Result("failed", text, message=message, kind=kind, unknown_effect=timed_out)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.changes import changed_files
-from tui_agent.formats.importers.faults import classified, refused_by_hooks
+from tui_agent.formats.importers.faults import classified
 from tui_agent.formats.importers.step_reader import Format
 from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Result, Said, Turn
 from tui_agent.formats.importers.values import (
@@ -345,8 +345,6 @@ def result_of_output(
     text, said, seconds = _framed(text)
     code = said if code is None else code
     lowered = text[:400].lower().strip()
-    if refused_by_hooks(text):
-        return Result("denied", text, at, text, refusal="blocked")
     if lowered.startswith(_DENIED):
         return Result("denied", text, at, text.strip()[:500])
     if lowered.startswith(_ABORTED):

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import itertools
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tui_agent.core import events
 from tui_agent.core.request.coherence import NO_RESULT
+from tui_agent.formats.importers.faults import refused_by_hooks
 from tui_agent.formats.importers.transcript import (
     Call,
     Faulted,
@@ -358,6 +360,8 @@ class Builder:
         ends: list[tuple[str, Call, int, Result]] = []
         for index, (key, call) in enumerate(calls):
             result = turn.results.get(call.id) or Result("cancelled", "", None, NO_RESULT)
+            if result.status in {"failed", "denied"} and refused_by_hooks(result.message):
+                result = replace(result, status="denied", refusal="blocked")
             ends.append((key, call, index, result))
             if result.status != "denied" and not (result.status == "failed" and result.kind in _NEVER_RAN):
                 self.emit(

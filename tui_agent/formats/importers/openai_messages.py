@@ -14,7 +14,7 @@ from typing import Any
 from tui_agent.core.events import FailureKind
 from tui_agent.core.names import FINISH
 from tui_agent.formats.importers.changes import changed_files
-from tui_agent.formats.importers.faults import refused_by_hooks, rejection_kind
+from tui_agent.formats.importers.faults import rejection_kind
 from tui_agent.formats.importers.labels import grade_in
 from tui_agent.formats.importers.reading import Record, Recording
 from tui_agent.formats.importers.step_reader import Runs, StepReader
@@ -220,8 +220,6 @@ def judged(call: Call, content: str, at: float | None, message: str | None) -> R
     """
     if message is None:
         return Result("ok", content, at, changed=changed_files(call.name, call.input))
-    if refused_by_hooks(message):
-        return Result("denied", content, at, message, refusal="blocked")
     kind = FailureKind.TOOL_EXECUTION
     if call.input is None or message.startswith(_OWN_INVALID):
         kind = FailureKind.INVALID_TOOL_CALL
