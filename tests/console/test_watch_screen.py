@@ -84,6 +84,7 @@ async def test_the_card_says_that_it_only_watches_where_no_hook_was_heard(tmp_pa
         goes_on = samples.claude("assistant", "z", "r3", [{"type": "text", "text": "Otherwise."}], 9)
         add(path, goes_on)
         await until(pilot, lambda: "Our policy would ask" not in picture(app))
+        await until(pilot, lambda: "Otherwise." in picture(app) and "reading" not in picture(app))
         assert not screen_of(app).questions
 
 

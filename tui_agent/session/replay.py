@@ -207,9 +207,10 @@ class Replay:
         """The checkpoint that shows the workspace as it was at `position`; None where none was kept."""
         return kept_then(self._source, position)
 
-    def follow(self, stand: int) -> None:
-        """The source has grown; only its first `stand` events are as they were."""
+    def follow(self, source: EventList, stand: int, new: Sequence[Event]) -> None:
+        """The source has other events behind the first `stand`. Safe while another thread prepares."""
         with self._lock:
+            source.follow(stand, new)
             while len(self._places) > 1 and self._places[-1] > stand:
                 self._places.pop()
                 self._snapshots.pop()

@@ -97,10 +97,11 @@ class WatchScreen(FollowedScreen):
         if player is None or watching is None:
             return
         along = player.at_end
-        watching.source.follow(stand, new)
-        player.replay.follow(stand)
+        player.replay.follow(watching.source, stand, new)
         player.seek(player.replay.length if along else player.position)
-        if player.replay.length - player.replay.reached > MANY and not self._folding:
+        if player.replay.length - player.replay.reached <= MANY:
+            player.replay.prepare()
+        elif not self._folding:
             self._folding = True
             self.run_worker(self._fold(), group="folding")
         self.redraw()
