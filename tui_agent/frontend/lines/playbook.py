@@ -41,10 +41,8 @@ def playbook_lines(found: list[Known], width: int) -> list[Line]:
     """All that is known, and what can be done with it."""
     if not found:
         return _wrapped(EMPTY, width, "")
-    return [
-        *(line for one in found for line in entry_lines(one, width)),
-        *_wrapped(_COMMANDS, width, "muted"),
-    ]
+    lines = [line for one in found for line in entry_lines(one, width)]
+    return [*lines, (Span(""),), *_wrapped(_COMMANDS, width, "muted")]
 
 
 def entry_lines(one: Known, width: int) -> list[Line]:
@@ -53,7 +51,7 @@ def entry_lines(one: Known, width: int) -> list[Line]:
     failed = one_line(entry.error or "such an error", 300)
     return [
         *_wrapped(f"{one.id}  {one_line(entry.about, 100)}: {failed}", width, "bold"),
-        *_wrapped(f"  {_helps(one)}: {evidence(one)}", width, ""),
+        *_wrapped(f"{_helps(one)}: {evidence(one)}", width, "", indent=8),
     ]
 
 
@@ -100,5 +98,5 @@ def evidence(one: Known) -> str:
     )
 
 
-def _wrapped(text: str, width: int, style: str) -> list[Line]:
-    return [(Span(line, style),) for line in wrap(text, max(8, width))]
+def _wrapped(text: str, width: int, style: str, indent: int = 0) -> list[Line]:
+    return [(Span(" " * indent + line, style),) for line in wrap(text, max(8, width - indent))]
