@@ -11,27 +11,23 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from types import FrameType
 
+from tui_agent.config.settings import Settings
 from tui_agent.core.events import Approval, ApprovalAsked, EscalationRaised, Outcome, ServerAsked
 from tui_agent.core.names import OnEscalation, unanswered
 from tui_agent.core.result import RunResult, result_of
 from tui_agent.headless_output import Outlet, presenter
+from tui_agent.models.protocol import Model
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline, ServerReply
 from tui_agent.session.opening import open_session
 from tui_agent.session.session import Session
 from tui_agent.store.errors import SessionError
 from tui_agent.store.retention import put_away
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-    from types import FrameType
-
-    from tui_agent.config.settings import Settings
-    from tui_agent.models.protocol import Model
 
 SERVERS_PATIENCE = 30.0
 """Seconds that a run's first model call waits for MCP servers: nobody is there to see that they came late."""

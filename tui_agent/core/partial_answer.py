@@ -5,21 +5,17 @@ It is composed from the state alone; no further model call is needed for it (`pa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from tui_agent.core.names import CallState
 from tui_agent.core.projections.entries import CallEntry
 from tui_agent.core.recovery.cognition import tool_failed_line
 from tui_agent.core.recovery.streak import exceeded_message
 from tui_agent.core.recovery.verdict import STREAK
+from tui_agent.core.state import RunState
 from tui_agent.headline import headline, telling_line
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import clipped, escaped_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tui_agent.core.state import RunState
 
 LONGEST_TEXT = 500
 """Characters of the model's last text that are quoted."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tui_agent.core.events import Outcome
 from tui_agent.core.recovery.rules import Rule
-
-if TYPE_CHECKING:
-    from tui_agent.core.state import RunState
+from tui_agent.core.state import RunState
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tui_agent.core.events import Carried
-
-if TYPE_CHECKING:
-    from tui_agent.core.events import ToolCall
+from tui_agent.core.events import Carried, ToolCall
 
 SIGNATURE_IN_ID = "__thought__"
 """litellm hides Gemini's signature in the id of the call, behind this."""

@@ -10,9 +10,10 @@ import asyncio
 import os
 import re
 from collections import defaultdict
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tui_agent.config.profiles import REFERENCE
 from tui_agent.core.events import FaultKind
@@ -22,14 +23,10 @@ from tui_agent.models.carried import CarriedPieces, restored, split_id
 from tui_agent.models.faults import fault_from, made
 from tui_agent.models.images import refuses_images, with_images
 from tui_agent.models.keychain import stored
+from tui_agent.models.litellm_setup import Route
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
 from tui_agent.models.raw_chunks import RawChunks
 from tui_agent.models.usage import figures
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
-
-    from tui_agent.models.litellm_setup import Route
 
 _CUT = frozenset(
     {"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"}

@@ -10,22 +10,19 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
-from tui_agent.core.events import Rewound
+from tui_agent.core.events import Rewound, SessionStarted
 from tui_agent.session.fork_point import ForkPoint, open_parent
 from tui_agent.session.forked_journal import WhatIf, fork
 from tui_agent.session.opening import new_session_id
 from tui_agent.session.rewind import kept_then
 from tui_agent.store.checkpoints import Checkpoints, FileChange
 from tui_agent.store.errors import CheckpointError, SessionError
+from tui_agent.store.journal_index import JournalIndex
 from tui_agent.store.provenance import is_foreign
 from tui_agent.store.redaction import Redactor
 from tui_agent.store.retention import adopt_checkpoints
-
-if TYPE_CHECKING:
-    from tui_agent.core.events import SessionStarted
-    from tui_agent.store.journal_index import JournalIndex
 
 DROP = "drop"
 """As a note: send none (as in `/note drop`)."""

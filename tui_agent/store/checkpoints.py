@@ -11,17 +11,14 @@ import hashlib
 import os
 import re
 import stat
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.store.errors import CheckpointError
 from tui_agent.store.shadow_git import ShadowGit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from tui_agent.sandbox.mechanisms import Sandbox
 
 CHECKPOINTS_FOLDER = "checkpoints"
 

@@ -6,17 +6,13 @@ Nothing is written, and nothing is said of what is wrong: the reader of the whol
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tui_agent.core.fold import fold
+from tui_agent.core.state import RunState
 from tui_agent.store.journal import journal_path
 from tui_agent.store.lines import decode, head
 from tui_agent.store.private import unblocked
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tui_agent.core.state import RunState
 
 TAIL = 1024 * 1024
 """Bytes of a journal's end in which a place to begin is looked for; shorter journals are read as quickly."""

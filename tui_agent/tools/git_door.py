@@ -8,16 +8,11 @@ all the same (`sandbox.git_settings`).
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from tui_agent.permissions.commands import read_command
+from tui_agent.permissions.commands import SimpleCommand, read_command
 from tui_agent.permissions.programs import is_neutral
 from tui_agent.sandbox.git_settings import is_harmless
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tui_agent.permissions.commands import SimpleCommand
 
 _WRITE_SETTINGS = frozenset(
     {"config", "remote", "submodule", "branch", "push", "switch", "checkout", "init", "fetch"}

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from tui_agent.config.sections import WebSettings
 from tui_agent.core.events import CallProblem, FailureKind, ToolCall
@@ -21,12 +22,8 @@ from tui_agent.tools.hints import broken_rules, copied_description, unknown_tool
 from tui_agent.tools.output import DEFAULT_LIMIT
 from tui_agent.tools.plan import UpdatePlan
 from tui_agent.tools.shell import DEFAULT_TIMEOUT, Bash
+from tui_agent.tools.tool import Tool
 from tui_agent.tools.web import WebFetch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tui_agent.tools.tool import Tool
 
 logger = logging.getLogger(__name__)
 

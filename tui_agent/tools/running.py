@@ -17,20 +17,17 @@ import secrets
 import select
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import BinaryIO, Protocol
 
 from tui_agent import processes
 from tui_agent.sandbox.inside import Inside
+from tui_agent.sandbox.mechanisms import Sandbox
+from tui_agent.sandbox.taken_back import TakenBack
 from tui_agent.tools.environment import command_environment
 from tui_agent.tools.workspace import os_failure, quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tui_agent.sandbox.mechanisms import Sandbox
-    from tui_agent.sandbox.taken_back import TakenBack
 
 _SWEEPING = 10.0
 """Seconds beyond the grace in which the supervisor must be done."""

@@ -10,7 +10,8 @@ import asyncio
 import os
 import signal
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 from tui_agent import processes
 from tui_agent.core.recovery.no_match import in_words, nothing_found_by
@@ -22,12 +23,7 @@ from tui_agent.tools.git_door import changes_git_settings
 from tui_agent.tools.output import DEFAULT_LIMIT, Capture
 from tui_agent.tools.running import run_command
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema, text
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tui_agent.tools.workspace import Workspace
-
+from tui_agent.tools.workspace import Workspace
 
 DEFAULT_TIMEOUT = 120.0
 LONGEST_TIMEOUT = 3_600.0

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from tui_agent.core.decision.steps import Advise
 from tui_agent.core.events import Level
 from tui_agent.core.recovery.note import shortened
+from tui_agent.core.state import RunState
 from tui_agent.terminal_text import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tui_agent.core.state import RunState
 
 ADVISES = (
     "You advise a coding agent that is stuck. You are told its task, what fails, and what succeeded. Answer with one "

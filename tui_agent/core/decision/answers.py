@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
 
 from tui_agent.core import events
 from tui_agent.core.names import ABOUT_PLAN, OF_NO_FAILURE
 from tui_agent.core.recovery.rules import Rule
-
-if TYPE_CHECKING:
-    from pydantic import JsonValue
-
 
 INTERRUPTED = "interrupted"
 

@@ -6,16 +6,12 @@ and only where the budgets allow one more call (`closing.turn`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tui_agent.core import budgets, events
 from tui_agent.core.decision.endings import partial
 from tui_agent.core.decision.steps import Finish, Record, StartIteration, Step
 from tui_agent.core.recovery.note import closing_note
 from tui_agent.core.recovery.rules import Rule
-
-if TYPE_CHECKING:
-    from tui_agent.core.state import RunState
+from tui_agent.core.state import RunState
 
 COMBINED = "combined"
 

@@ -7,7 +7,9 @@ judging of recorded runs ask the same function, so that no judgement is written 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+
+from pydantic import JsonValue
 
 from tui_agent.core import events
 from tui_agent.core.decision.advice import advice_due
@@ -22,17 +24,10 @@ from tui_agent.core.decision.verification import to_verify
 from tui_agent.core.recovery import note
 from tui_agent.core.recovery.answers import choice_of
 from tui_agent.core.recovery.engine import was_cut
+from tui_agent.core.recovery.implicit import Remark
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request import compaction
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pydantic import JsonValue
-
-    from tui_agent.core.recovery.implicit import Remark
-    from tui_agent.core.state import RunState
-
+from tui_agent.core.state import RunState
 
 NO_CALL = "The reply has no tool call."
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from tui_agent.core import events
 from tui_agent.core.decision.answers import INTERRUPTED, escalation_answered
@@ -12,11 +12,7 @@ from tui_agent.core.partial_answer import compose as compose_partial_answer
 from tui_agent.core.recovery import verdict
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.streak import exceeded_message
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tui_agent.core.state import RunState
+from tui_agent.core.state import RunState
 
 
 def close_what_is_open(state: RunState) -> Iterator[events.Event]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tui_agent.core import budgets, events
 from tui_agent.core.decision.answers import INTERRUPTED
 from tui_agent.core.decision.closing import end
@@ -11,9 +9,7 @@ from tui_agent.core.decision.endings import partial
 from tui_agent.core.decision.steps import Finish, Record, Step
 from tui_agent.core.names import ABOUT_BUDGET
 from tui_agent.core.recovery.rules import Rule
-
-if TYPE_CHECKING:
-    from tui_agent.core.state import RunState
+from tui_agent.core.state import RunState
 
 
 def before_iteration(state: RunState) -> Step | None:

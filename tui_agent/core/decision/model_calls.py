@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tui_agent.core import events
 from tui_agent.core.decision.steps import CallModel, LearnWindow, Record, Step, Summarise
 from tui_agent.core.recovery import model_faults
@@ -11,10 +9,7 @@ from tui_agent.core.recovery.answers import choice_of
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request import compaction, window
 from tui_agent.core.request.tokens import REPLY_ROOM, budget, counted, overhead, room_for_history, scale
-from tui_agent.core.state import SUMMARY_TRIES
-
-if TYPE_CHECKING:
-    from tui_agent.core.state import RunFacts, RunState
+from tui_agent.core.state import SUMMARY_TRIES, RunFacts, RunState
 
 
 def before_reply(state: RunState) -> Step:

@@ -5,16 +5,12 @@ That edits are refused meanwhile is the judge's (`permissions.judge`); without a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tui_agent.core import events
 from tui_agent.core.decision.endings import answered
 from tui_agent.core.decision.steps import Finish, Record, Step
 from tui_agent.core.names import ABOUT_PLAN, Approval
 from tui_agent.core.recovery.rules import Rule
-
-if TYPE_CHECKING:
-    from tui_agent.core.state import RunState
+from tui_agent.core.state import RunState
 
 WAYS = {
     "carry it out": Approval.ASK,

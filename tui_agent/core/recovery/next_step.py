@@ -9,22 +9,17 @@ operator, raises the chance. Where recorded runs of strong and weak models diffe
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from tui_agent.core.events import FailureKind
+from tui_agent.core.events import Failure, FailureKind
 from tui_agent.core.evolve import evolve
 from tui_agent.core.recovery import next_step_table as table
 from tui_agent.core.recovery.error_shape import error_shape
-from tui_agent.core.recovery.iteration import FORM_ERRORS, Status
+from tui_agent.core.recovery.iteration import FORM_ERRORS, CallResult, Iteration, Status
 from tui_agent.core.recovery.signature import same_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tui_agent.core.events import Failure
-    from tui_agent.core.recovery.iteration import CallResult, Iteration
 
 LONGEST_STALL = 4
 """Longer stalls count as this one: beyond it there is little difference and little data."""

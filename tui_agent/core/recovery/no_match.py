@@ -7,7 +7,7 @@ another command could have set the exit code, or an error stands in the output, 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from tui_agent.core.recovery.exit_code import (
     HARMLESS,
@@ -18,11 +18,7 @@ from tui_agent.core.recovery.exit_code import (
     read_command,
 )
 from tui_agent.core.recovery.wrappers import program_name, unwrapped
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tui_agent.shell_syntax import Simple
+from tui_agent.shell_syntax import Simple
 
 _SEARCH = frozenset({
     "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "pgrep", "pidof", "which", "command", "type",

@@ -11,23 +11,17 @@ provider's prompt cache serves it.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from tui_agent.core.events import Compacted, CompactionFailed
+from tui_agent.core.events import Compacted, CompactionFailed, CompactionStarted
 from tui_agent.core.projections.entries import CallEntry
-from tui_agent.core.projections.history import estimate_tokens
+from tui_agent.core.projections.history import Group, History, estimate_tokens
 from tui_agent.core.recovery.repetition import REPEATED
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request.window import messages_in_window, tokens_in_window, tokens_of
+from tui_agent.core.state import RunState
 from tui_agent.terminal_text import clipped, escaped_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tui_agent.core.events import CompactionStarted
-    from tui_agent.core.projections.history import Group, History
-    from tui_agent.core.state import RunState
 
 _KEPT_SHARE = 0.3
 """Of the room for the history: the newest exchanges that stay as they are."""

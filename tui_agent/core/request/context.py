@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
-from tui_agent.core.projections.history import estimate_tokens
+from tui_agent.core.projections.history import Group, estimate_tokens
 from tui_agent.core.recovery.note import tagged
 from tui_agent.core.request.tokens import budget, scale
 from tui_agent.core.request.window import messages_in_window
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tui_agent.core.projections.history import Group
-    from tui_agent.core.state import RunState
+from tui_agent.core.state import RunState
 
 Kind = Literal["system", "tools", "summary", "task", "operator", "replies", "results", "note"]
 """`summary` also stands for the remark on steps that left the window."""

@@ -10,15 +10,13 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tui_agent.core.events import CallProblem, FailureKind
 from tui_agent.core.projections.history import Message
 from tui_agent.core.recovery.form import CALL_AS_TEXT
 from tui_agent.core.recovery.rules import Rule
-
-if TYPE_CHECKING:
-    from tui_agent.core.state import RunState
+from tui_agent.core.state import RunState
 
 _OPENINGS = re.compile(r"```[ \t]*tool_?call\w*[ \t]*\r?\n?|<tool_call>", re.IGNORECASE)
 _JSON_FENCE = re.compile(r"```\w*[ \t]*\r?\n(\s*\{.*?\})\s*```\s*\Z", re.DOTALL)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery import note
-
-if TYPE_CHECKING:
-    from tui_agent.core.state import RunState
+from tui_agent.core.state import RunState
 
 REPLY_ROOM = 4_096
 """Tokens of a window that are kept for the reply, at most a quarter of it."""
