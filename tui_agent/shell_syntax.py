@@ -1,30 +1,19 @@
 """The structure of a shell command: lists, pipelines, simple commands, words; nothing is expanded or run.
 
-A leaf that approvals and recovery share: tree-sitter's grammar of bash reads, here is what recovery needs of its tree.
-What is not read raises `UnreadableCommand`, so that who asks can take the careful way.
+What recovery reads. It takes the common part of POSIX sh and bash in linear time and raises `UnreadableCommand` for the
+rest, so that who asks can take the careful way. Approvals read by the grammar of `permissions.commands`, which knows
+all of bash: it takes hostile text quadratic time, so a clock has to bound it, and a fold of events may ask none.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tree_sitter import Language, Node, Tree
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 
 LONGEST = 20_000
 """Characters; longer commands are scripts, and nothing is concluded from them."""
-MOST = {"|": 1_000, "`": 300}
-"""Of these characters, also in quotes: the repair of what is not closed behind them takes quadratic time, in which
-the parser cannot be halted.
-"""
-_LONGEST_READ = 5_000
-"""Characters, bodies of here-documents left out where there are more: hostile text takes the grammar quadratic time."""
-_MOST_STEPS = 120
-"""Looks of the parser at whether it goes on: a count, so that the answer is the same on every machine."""
 _DEEPEST = 40
 _HERE = re.compile(r"<<-?[^\S\n]*(['\"]?)(\w+)\1")
 """What announces a here-document."""
@@ -32,29 +21,6 @@ _HERE = re.compile(r"<<-?[^\S\n]*(['\"]?)(\w+)\1")
 
 class UnreadableCommand(ValueError):
     """The command is too long, too deep, not closed, or holds syntax that is not read here."""
-
-
-@cache
-def language() -> Language:
-    """The grammar, which takes its time to load."""
-    import tree_sitter
-    import tree_sitter_bash
-
-    return tree_sitter.Language(tree_sitter_bash.language())
-
-
-def syntax_tree(source: bytes, halted: Callable[[bool], bool]) -> Tree:
-    """The grammar's tree. Its repair of what is no bash may take seconds, so it asks now and then whether to go on.
-
-    `halted` is told whether an error was met. Raises `ValueError` where it was halted.
-    """
-    import tree_sitter
-
-    # One for each reading: several threads read at the same time.
-    parser = tree_sitter.Parser(language())
-    return parser.parse(
-        lambda start, _: source[start : start + 4_096], progress_callback=lambda _, error: halted(error)
-    )
 
 
 @dataclass(frozen=True)
@@ -74,7 +40,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Compound:
-    """`if`, `for`, `while`, `case`: passed over, nothing is known of what runs last in it."""
+    """`if`, `for`, `while`, `case`, a function: passed over, nothing is known of what runs last in it."""
 
 
 Command = Simple | Group | Compound
@@ -138,196 +104,366 @@ def without_bodies(command: str) -> str:
 @lru_cache(maxsize=16)
 def parse(command: str) -> Script:
     """The structure of `command`. Raises `UnreadableCommand`."""
-    text = command if len(command) <= _LONGEST_READ else without_bodies(command)
-    if len(command) > LONGEST or len(text) > _LONGEST_READ or "\0" in text:
+    if len(command) > LONGEST:
         raise UnreadableCommand("the command is too long")
-    if any(text.count(char) > most for char, most in MOST.items()):
-        raise UnreadableCommand("the command is too long")
-    announced = _HERE.findall(text)
-    # The shell takes a here-document without its end as one that goes on to the end.
-    for ended in (text, *(f"{text}\n{end}" for _, end in announced[-1:])):
-        source = ended.encode("utf-8", "replace")
-        if (root := _root(source)) is not None:
-            return _Structure(source).script(root, 0)
-    raise UnreadableCommand("its syntax could not be read")
+    parser = _Parser(_tokens(command))
+    script = parser.script(0)
+    if parser.peek() is not None:
+        raise UnreadableCommand(f"unexpected {parser.peek()!r}")
+    return script
 
 
-def _root(source: bytes) -> Node | None:
-    steps = iter(range(_MOST_STEPS))
-    try:
-        root = syntax_tree(source, lambda error: error or next(steps, None) is None).root_node
-    except ValueError:
-        return None
-    return None if root.has_error else root
+# Words
 
-
-_COMPOUNDS = frozenset({
-    "if_statement", "for_statement", "c_style_for_statement", "while_statement", "case_statement",
-})  # fmt: skip
-_REDIRECTIONS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPED_IN_QUOTES = re.compile(r'\\([$`"\\\n])')
+_OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|\|&|&>>|&>|<<<|<<-|<<|<>|<&|>&|>>|>\||[;|&()<>\n]")
+_BLANK = re.compile(r"(?:[ \t]|\\\n)+|#[^\n]*")
+_PROCESS = re.compile(r"[<>]\(")
+_SEPARATORS = frozenset({";", "\n", "&"})
+_REDIRECTIONS = frozenset({"<", ">", ">>", ">|", "<>", "<&", ">&", "&>", "&>>", "<<", "<<-", "<<<"})
+_PLAIN = re.compile(r"[^\s;|&()<>'\"\\$`*?\[\]{}~#!]+")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=")
+_DOUBLE_QUOTED = re.compile(r"[^\"\\$`]+")
 
 
 @dataclass(frozen=True)
-class _Structure:
-    """Reads the tree of one command. A here-document may hold more command, behind its beginning: it is put back."""
+class _Word:
+    """One word: `text` without its quotes. `literal` is False where the shell would expand something in it."""
 
-    source: bytes
+    text: str
+    literal: bool = True
+    quoted: bool = False
 
-    def script(self, node: Node, depth: int) -> Script:
-        lists: list[AndOr] = []
-        for child in node.children:
-            if child.is_named and child.type != "comment":
-                lists.append(self.and_or(child, depth + 1))
-            elif child.type == "&" and lists:
-                lists[-1] = replace(lists[-1], background=True)
-        return Script(tuple(lists))
 
-    def and_or(self, node: Node, depth: int) -> AndOr:
+_Token = _Word | str
+"""An operator is a `str`."""
+
+
+def _tokens(source: str) -> list[_Token]:
+    """Words and operators, comments and the bodies of here-documents left out."""
+    tokens: list[_Token] = []
+    heredocs: list[tuple[str, bool]] = []
+    position, size = 0, len(source)
+    while position < size:
+        if blank := _BLANK.match(source, position):
+            position = blank.end()
+        elif source.startswith("((", position) and _command_position(tokens):
+            end = source.find("))", position)
+            if end == -1:
+                raise UnreadableCommand("(( is not closed")
+            tokens.append(_Word(source[position : end + 2], literal=False))
+            position = end + 2
+        elif (found := _OPERATOR.match(source, position)) and not _PROCESS.match(source, position):
+            operator, position = found[0], found.end()
+            if operator in _REDIRECTIONS and tokens and _is_descriptor(tokens[-1], source, found.start()):
+                tokens.pop()
+            tokens.append(operator)
+            if operator == "\n":
+                position = _after_heredocs(source, position, heredocs)
+        else:
+            word, position = _word(source, position)
+            if tokens and tokens[-1] in ("<<", "<<-"):
+                heredocs.append((word.text, tokens[-1] == "<<-"))
+            tokens.append(word)
+            if word.text == "[[" and not word.quoted and _command_position(tokens[:-1]):
+                position = _after_test(source, position, tokens)
+    return tokens
+
+
+def _command_position(tokens: list[_Token]) -> bool:
+    return (
+        not tokens
+        or (isinstance(tokens[-1], str) and tokens[-1] not in _REDIRECTIONS)
+        or (isinstance(tokens[-1], _Word) and tokens[-1].text in _BEFORE_COMMANDS)
+    )
+
+
+def _is_descriptor(token: _Token, source: str, position: int) -> bool:
+    """Whether the word right before a redirection is its number (`2>`)."""
+    return isinstance(token, _Word) and token.text.isdigit() and source[position - 1] == token.text[-1]
+
+
+def _after_heredocs(source: str, position: int, heredocs: list[tuple[str, bool]]) -> int:
+    """Where the bodies of the here-documents end that were announced in the line before."""
+    for delimiter, tabs in heredocs:
+        while position < len(source):
+            end = source.find("\n", position)
+            end = len(source) if end == -1 else end
+            line = source[position:end]
+            position = end + 1
+            if (line.lstrip("\t") if tabs else line) == delimiter:
+                break
+    heredocs.clear()
+    return min(position, len(source))
+
+
+def _after_test(source: str, position: int, tokens: list[_Token]) -> int:
+    """The rest of `[[ … ]]`, in which operators are ordinary words."""
+    while True:
+        while position < len(source) and source[position] in " \t\n":
+            position += 1
+        if position >= len(source):
+            raise UnreadableCommand("[[ is not closed")
+        operator = _OPERATOR.match(source, position)
+        if operator:
+            tokens.append(_Word(operator[0], literal=False))
+            position = operator.end()
+            continue
+        word, position = _word(source, position)
+        tokens.append(word)
+        if word.text == "]]" and not word.quoted:
+            return position
+
+
+def _word(source: str, position: int) -> tuple[_Word, int]:
+    """The word that begins at `position`, and where it ends."""
+    parts: list[str] = []
+    literal, quoted, start = True, False, position
+    while position < len(source):
+        char = source[position]
+        if found := _PLAIN.match(source, position):
+            parts.append(found[0])
+            position = found.end()
+        elif char == "'":
+            end = _closing(source, position + 1, "'")
+            parts.append(source[position + 1 : end])
+            position, quoted = end + 1, True
+        elif char == '"':
+            text, plain, position = _double_quoted(source, position + 1)
+            parts.append(text)
+            literal, quoted = literal and plain, True
+        elif char == "\\":
+            parts.append("" if source.startswith("\n", position + 1) else source[position + 1 : position + 2])
+            position, quoted = position + 2, True
+        elif char == "$" and source.startswith("'", position + 1):
+            end = _after_ansi(source, position + 2)
+            parts.append(source[position:end])
+            position, literal, quoted = end, False, True
+        elif char in "$`" or (char in "<>" and position == start):
+            end = _after_expansion(source, position, 0)
+            parts.append(source[position:end])
+            position, literal = end, False
+        elif char in " \t\n;|&()<>":
+            break
+        else:
+            # A glob, a brace, a tilde, a strange blank; `#` and `!` inside a word are themselves.
+            literal = literal and (char in "#!]}" or (char == "~" and position > start))
+            parts.append(char)
+            position += 1
+    return _Word("".join(parts), literal, quoted), position
+
+
+def _closing(source: str, position: int, quote: str) -> int:
+    end = source.find(quote, position)
+    if end == -1:
+        raise UnreadableCommand(f"{quote} is not closed")
+    return end
+
+
+def _double_quoted(source: str, position: int) -> tuple[str, bool, int]:
+    """The inside of a double-quoted part, whether it is literal, and the position behind it."""
+    parts: list[str] = []
+    literal = True
+    while position < len(source):
+        char = source[position]
+        if found := _DOUBLE_QUOTED.match(source, position):
+            parts.append(found[0])
+            position = found.end()
+        elif char == '"':
+            return "".join(parts), literal, position + 1
+        elif char == "\\":
+            escaped = source[position + 1 : position + 2]
+            parts.append("" if escaped == "\n" else escaped if escaped in '"\\$`' else f"\\{escaped}")
+            position += 2
+        else:
+            end = _after_expansion(source, position, 0)
+            parts.append(source[position:end])
+            position, literal = end, False
+    raise UnreadableCommand('" is not closed')
+
+
+def _after_ansi(source: str, position: int) -> int:
+    while position < len(source):
+        if source[position] == "\\":
+            position += 2
+        elif source[position] == "'":
+            return position + 1
+        else:
+            position += 1
+    raise UnreadableCommand("$' is not closed")
+
+
+def _after_expansion(source: str, position: int, depth: int) -> int:
+    """Where `$name`, `${…}`, `$(…)`, `` `…` `` or `<(…)` ends."""
+    if depth > _DEEPEST:
+        raise UnreadableCommand("nested too deeply")
+    if source[position] == "`":
+        position += 1
+        while position < len(source) and source[position] != "`":
+            position += 2 if source[position] == "\\" else 1
+        if position >= len(source):
+            raise UnreadableCommand("` is not closed")
+        return position + 1
+    opening = source[position + 1 : position + 2]
+    if opening not in ("(", "{"):
+        return position + 1
+    closing = {"(": ")", "{": "}"}[opening]
+    position, level = position + 2, 1
+    while position < len(source):
+        char = source[position]
+        if char == "\\":
+            position += 2
+            continue
+        if char == "'":
+            position = _closing(source, position + 1, "'") + 1
+            continue
+        if char == '"':
+            position = _after_quoted(source, position + 1, depth)
+            continue
+        if char == "`" or (char == "$" and source[position + 1 : position + 2] in ("(", "{")):
+            position = _after_expansion(source, position, depth + 1)
+            continue
+        level += (char == opening) - (char == closing)
+        position += 1
+        if level == 0:
+            return position
+    raise UnreadableCommand(f"${opening} is not closed")
+
+
+def _after_quoted(source: str, position: int, depth: int) -> int:
+    while position < len(source):
+        char = source[position]
+        if char == '"':
+            return position + 1
+        if char == "\\":
+            position += 2
+        elif char == "`" or (char == "$" and source[position + 1 : position + 2] in ("(", "{")):
+            position = _after_expansion(source, position, depth + 1)
+        else:
+            position += 1
+    raise UnreadableCommand('" is not closed')
+
+
+# Commands
+
+_BEFORE_COMMANDS = frozenset({"then", "do", "else", "elif", "if", "while", "until", "!", "{", "time"})
+_COMPOUNDS = {
+    "if": "fi", "for": "done", "while": "done", "until": "done", "select": "done", "case": "esac",
+}  # fmt: skip
+_ENDS = frozenset({"then", "do", "else", "elif", "fi", "done", "esac", "}"})
+
+
+class _Parser:
+    """Recursive descent over tokens."""
+
+    def __init__(self, tokens: list[_Token]) -> None:
+        self._tokens = tokens
+        self._at = 0
+
+    def peek(self) -> _Token | None:
+        return self._tokens[self._at] if self._at < len(self._tokens) else None
+
+    def _keyword(self) -> str:
+        """The next token where it may be a reserved word, "" otherwise."""
+        token = self.peek()
+        if isinstance(token, _Word) and not token.quoted and (token.literal or token.text == "{"):
+            return token.text
+        return ""
+
+    def _skip_newlines(self) -> None:
+        while self.peek() == "\n":
+            self._at += 1
+
+    def script(self, depth: int) -> Script:
         if depth > _DEEPEST:
             raise UnreadableCommand("nested too deeply")
-        match node.type:
-            case "list":
-                behind: list[tuple[str, AndOr]] = []
-                while node.type == "list":  # each holds the one before it
-                    left, operator, right = (child for child in node.children if child.type != "comment")
-                    behind.append((operator.type, self.and_or(right, depth + 1)))
-                    node = left
-                whole = self.and_or(node, depth + 1)
-                for joint, part in reversed(behind):
-                    whole = _joined(whole, joint, part)
-                return whole
-            case "pipeline":
-                first_node, *others = (child for child in node.named_children if child.type != "comment")
-                whole = self.and_or(first_node, depth + 1)
-                for other in others:
-                    whole = _joined(whole, "|", self.and_or(other, depth + 1))
-                return whole
-            case "negated_command":
-                found = self.and_or(node.children[-1], depth + 1)
-                first, *rest = found.pipelines
-                return replace(found, pipelines=(replace(first, negated=not first.negated), *rest))
-            case "redirected_statement":
-                return self.redirected(node, depth)
-            case _:
-                return AndOr((Pipeline((self.command(node, depth),)),))
+        lists: list[AndOr] = []
+        while True:
+            while self.peek() in _SEPARATORS:
+                self._at += 1
+            if self.peek() is None or self.peek() == ")" or self._keyword() in _ENDS:
+                return Script(tuple(lists))
+            lists.append(self._and_or(depth))
 
-    def redirected(self, node: Node, depth: int) -> AndOr:
-        body = node.child_by_field_name("body")
-        found = self.and_or(body, depth + 1) if body is not None else AndOr((Pipeline((Simple(()),)),))
-        *before, pipeline = found.pipelines
-        *others, last = pipeline.commands
-        if isinstance(last, Simple):
-            words = [
-                word for child in node.children if child.type in _REDIRECTIONS for word in self.behind(child)
-            ]
-            if body is not None:
-                # The grammar passes over the `-` of `python3 - <<EOF`.
-                passed = self.source[body.end_byte : node.children[1].start_byte].replace(b"\\\n", b"")
-                words += passed.decode().split()
-            last = Simple((*last.words, *words), redirected=True)
-        whole = replace(found, pipelines=(*before, replace(pipeline, commands=(*others, last))))
-        for child in node.children:
-            for inner in child.children if child.type == "heredoc_redirect" else ():
-                if inner.type == "pipeline":
-                    for piped in inner.named_children:
-                        whole = _joined(whole, "|", self.and_or(piped, depth + 1))
-            operator, right = child.child_by_field_name("operator"), child.child_by_field_name("right")
-            if operator is not None and right is not None:
-                whole = _joined(whole, operator.type, self.and_or(right, depth + 1))
-        return whole
+    def _and_or(self, depth: int) -> AndOr:
+        pipelines, operators = [self._pipeline(depth)], []
+        while (operator := self.peek()) in ("&&", "||"):
+            operators.append(str(operator))
+            self._at += 1
+            self._skip_newlines()
+            pipelines.append(self._pipeline(depth))
+        return AndOr(tuple(pipelines), tuple(operators), self.peek() == "&")
 
-    def command(self, node: Node, depth: int) -> Command:
-        kind = node.type
-        if kind == "subshell" or (kind == "compound_statement" and node.children[0].type == "{"):
-            return Group(self.script(node, depth))
-        if kind in _COMPOUNDS:
+    def _pipeline(self, depth: int) -> Pipeline:
+        negated = False
+        while self._keyword() in ("!", "time"):
+            negated ^= self._keyword() == "!"
+            self._at += 1
+        commands = [self._command(depth)]
+        while self.peek() in ("|", "|&"):
+            self._at += 1
+            self._skip_newlines()
+            commands.append(self._command(depth))
+        return Pipeline(tuple(commands), negated)
+
+    def _command(self, depth: int) -> Command:
+        keyword = self._keyword()
+        if keyword == "{" or self.peek() == "(":
+            self._at += 1
+            body = self.script(depth + 1)
+            if self.peek() != ")" and self._keyword() != "}":
+                raise UnreadableCommand("a group is not closed")
+            self._at += 1
+            self._redirections()
+            return Group(body)
+        if keyword in _COMPOUNDS or keyword == "function":
+            self._pass_compound(keyword)
             return Compound()
-        if kind == "compound_statement":
-            return Simple((self.text(node),))
-        if kind in {"variable_assignment", "variable_assignments"}:
-            return Simple(())
-        if kind in {"command", "declaration_command", "unset_command"}:
-            return self.simple(node)
-        if kind == "test_command":
-            return Simple(tuple(self.leaves(node)))
-        raise UnreadableCommand(f"it holds {kind.replace('_', ' ')}")
+        return self._simple()
 
-    def simple(self, node: Node) -> Simple:
+    def _pass_compound(self, keyword: str) -> None:
+        """Go behind the word that ends the compound command which `keyword` begins."""
+        if keyword == "function":
+            raise UnreadableCommand("it defines a function")
+        expected = [_COMPOUNDS[keyword]]
+        self._at += 1
+        beginning = False
+        while expected:
+            token, word = self.peek(), self._keyword()
+            if token is None:
+                raise UnreadableCommand(f"{expected[-1]} is missing")
+            self._at += 1
+            if beginning and word == expected[-1]:
+                expected.pop()
+            elif beginning and word in _COMPOUNDS:
+                expected.append(_COMPOUNDS[word])
+            beginning = isinstance(token, str) or word in _BEFORE_COMMANDS or word in _ENDS
+        self._redirections()
+
+    def _redirections(self) -> bool:
+        found = False
+        while self.peek() in _REDIRECTIONS:
+            self._at += 1
+            if not isinstance(self.peek(), _Word):
+                raise UnreadableCommand("a redirection has no target")
+            self._at += 1
+            found = True
+        return found
+
+    def _simple(self) -> Simple:
         words: list[str] = []
-        redirected = False
-        for child in node.children:
-            if child.type in _REDIRECTIONS:
-                redirected = True
-                words += self.behind(child)
-            elif child.type != "variable_assignment" or node.type != "command":
-                words.append(self.word(child))
-        if words[:1] == ["time"]:
-            del words[0]
-        return Simple(tuple(words), redirected)
-
-    def behind(self, redirection: Node) -> Iterator[str]:
-        """Words of the command that stand behind a redirection, which the grammar takes for its own."""
-        if redirection.type == "heredoc_redirect":
-            words = redirection.children_by_field_name("argument")
-            inner = [child for child in redirection.children if child.type in _REDIRECTIONS]
-            yield from (word for each in inner for word in self.behind(each))
-        else:
-            words = redirection.children_by_field_name("destination")[1:]
-        yield from map(self.word, words)
-
-    def leaves(self, node: Node) -> Iterator[str]:
-        """The words of a condition, its operators included."""
-        stack = node.children[::-1]
-        while stack:
-            child = stack.pop()
-            if child.type.endswith("_expression") and child.children:
-                stack += child.children[::-1]
+        assigns = redirected = False
+        while True:
+            redirected = self._redirections() or redirected
+            token = self.peek()
+            if not isinstance(token, _Word):
+                break
+            self._at += 1
+            if not words and not token.text.startswith("((") and _ASSIGNMENT.match(token.text):
+                assigns = True
             else:
-                yield self.word(child)
-
-    def word(self, node: Node) -> str:
-        text = self.text(node)
-        match node.type:
-            case "command_name":
-                return self.word(node.children[0]) if node.children else text
-            case "word" | "number":
-                return _ESCAPED.sub(lambda found: found[1].replace("\n", ""), text)
-            case "raw_string":
-                return text[1:-1]
-            case "string":
-                return "".join(self.quoted(node))
-            case "concatenation" | "variable_assignment":
-                return "".join(map(self.word, node.children))
-            case "array" | "subshell":
-                raise UnreadableCommand("it defines an array or a function")
-            case _:
-                return text
-
-    def quoted(self, node: Node) -> Iterator[str]:
-        """What stands between double quotes: text without its backslashes, and expansions as they are written."""
-        at = node.start_byte + 1
-        expansions = [child for child in node.named_children if child.type != "string_content"]
-        for start, end in [
-            *((each.start_byte, each.end_byte) for each in expansions),
-            (node.end_byte - 1,) * 2,
-        ]:
-            text = self.source[at:start].decode("utf-8", "replace")
-            yield _ESCAPED_IN_QUOTES.sub(lambda found: found[1].replace("\n", ""), text)
-            yield self.source[start:end].decode("utf-8", "replace")
-            at = end
-
-    def text(self, node: Node) -> str:
-        # `node.text` would call back for each node, as the source is handed to the parser piece by piece.
-        return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
-
-
-def _joined(left: AndOr, operator: str, right: AndOr) -> AndOr:
-    """Two lists with an operator between them; a pipe joins the last pipeline of one with the first of the other."""
-    if operator in {"&&", "||"}:
-        return AndOr((*left.pipelines, *right.pipelines), (*left.operators, operator, *right.operators))
-    last, first = left.pipelines[-1], right.pipelines[0]
-    middle = replace(last, commands=(*last.commands, *first.commands))
-    pipelines = (*left.pipelines[:-1], middle, *right.pipelines[1:])
-    return AndOr(pipelines, (*left.operators, *right.operators))
+                words.append(token.text)
+        if self.peek() == "(":
+            raise UnreadableCommand("it defines a function or an array")
+        if not (words or assigns or redirected):
+            raise UnreadableCommand(f"a command is missing before {self.peek()!r}")
+        return Simple(tuple(words), redirected)

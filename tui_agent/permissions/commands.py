@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent.permissions.budget import MARGIN_OF_THE_GRAMMAR, Budget, TooMuchToJudge, too_long
-from tui_agent.shell_syntax import LONGEST, MOST, language, syntax_tree
+from tui_agent.shell_syntax import LONGEST
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Tree
+    from tree_sitter import Language, Node, Tree
 
+_MOST = {"|": 1_000, "`": 300}
+"""Of these characters, also in quotes: the repair of what is not closed behind them takes quadratic time, in which
+the parser cannot be halted.
+"""
 _DEEPEST = 50
 
 WordKind = Literal["literal", "glob", "unknown"]
@@ -68,7 +73,7 @@ def read_command(command: str, budget: Budget | None = None) -> Reading:
     """Read `command` as bash would. Raises `TooMuchToJudge` where a budget was given, and nothing without one."""
     if budget is not None:
         return _read(command, budget)
-    language()
+    be_ready()
     try:
         return _read(command, Budget())
     except TooMuchToJudge as error:
@@ -78,7 +83,7 @@ def read_command(command: str, budget: Budget | None = None) -> Reading:
 def _read(command: str, budget: Budget) -> Reading:
     if len(command) > LONGEST:
         return Reading(trouble=(f"it is longer than {LONGEST:,} characters",), unread=True)
-    for char, most in MOST.items():
+    for char, most in _MOST.items():
         if command.count(char) > most:
             return Reading(trouble=(f"it holds {char} more than {most:,} times",), unread=True)
     strange = next((char for char in _UNUSUAL.findall(command) if _strange(char)), None)
@@ -103,16 +108,39 @@ def _read(command: str, budget: Budget) -> Reading:
     )
 
 
+@cache
+def _language() -> Language:
+    import tree_sitter
+    import tree_sitter_bash
+
+    return tree_sitter.Language(tree_sitter_bash.language())
+
+
 def be_ready() -> None:
     """Load the grammar, which takes its time and is part of no judgement."""
-    language()
+    _language()
+
+
+_AS_ASCII = bytes.maketrans(bytes(range(128, 256)), b"." * 128)
+"""Letters beyond ASCII, each byte as a sign that stands in words and in no name. The parser is a native library that
+breaks down at times over such letters where it is handed its text piece by piece, as it is so that it can be halted.
+"""
 
 
 def _parse(source: bytes, budget: Budget) -> Tree:
+    """The grammar's tree of `source`. Its repair of what is no bash may take seconds, so it is watched."""
+    import tree_sitter
+
     budget.look()
+    # One for each reading: several threads judge at the same time.
+    parser = tree_sitter.Parser(_language())
+    plain = source.translate(_AS_ASCII)
     try:
-        return syntax_tree(source, lambda _: budget.over(MARGIN_OF_THE_GRAMMAR))
-    except ValueError:
+        return parser.parse(
+            lambda start, _: plain[start : start + 4_096],
+            progress_callback=lambda *_: budget.over(MARGIN_OF_THE_GRAMMAR),
+        )
+    except ValueError:  # what the parser says where it was halted
         raise too_long() from None
 
 
