@@ -92,7 +92,7 @@ def main() -> None:
         size = sum(file.stat().st_size for file in found) / 2**20
         print(f"analyze: {len(found)} files, {runs} runs, {size:.0f} MiB, {len(POLICIES)} policies")
         measure("analyze", lambda address: reports(files, cluster=address), runs)
-    cases = tuple(case.id for case in all_cases())[::8]
+    cases = tuple(case.id for case in all_cases())[::12]
     plan = Plan(cases, ("repeats", "adapts-when-hinted"), ("retries", "combined"), ("absent",), (1,))
     print(f"bench: {bench.all_runs(plan)} runs")
 

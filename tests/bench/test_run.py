@@ -10,11 +10,13 @@ import pytest
 from tests import openai_server as server
 from tests.bench.harness import CASES, journal, ran, without_times
 from tui_agent.bench.case import Call, Fault, Step, all_cases
+from tui_agent.bench.kept import RememberingBash
 from tui_agent.bench.operators import Kind
 from tui_agent.bench.run import RealModel
 from tui_agent.cli import main
 from tui_agent.config.settings import Settings
 from tui_agent.core.names import FaultKind
+from tui_agent.tools.errors import ToolError
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAIN = CASES["plain-work/upper"]
@@ -183,3 +185,12 @@ async def test_a_server_comes_back_by_the_replies_of_the_model_and_not_by_tries(
     await ran(tmp_path, replace(PLAIN, faults=(away,), steps=(look, other, look)))
     ended = [event for event in journal(tmp_path) if event["type"] in {"tool_succeeded", "tool_failed"}]
     assert [event["type"] for event in ended[:3]] == ["tool_failed", "tool_succeeded", "tool_succeeded"]
+
+
+async def test_a_command_that_failed_keeps_nothing_of_the_run_that_it_was_in(tmp_path: Path) -> None:
+    RememberingBash.ran.clear()
+    for _ in range(2):
+        await ran(tmp_path, "wrong-path/renamed", "combined", "repeats")
+    failed = [known.output for known in RememberingBash.ran.values() if isinstance(known.output, ToolError)]
+    assert failed
+    assert all(error.__traceback__ is None for error in failed)

@@ -32,9 +32,11 @@ TRIPS = ("pivot", "escalate", "degrade", "stop")
 
 _PARALLEL_BYTES = 8 * 2**20
 """Below this a process takes longer to start than the work does."""
-_PART_BYTES = 2**20
+_PART_BYTES, _LARGEST_PART = 2**18, 2**24
 _PART_FILES = 64
-"""A part of the files that goes to a process at a time, bounded by both."""
+"""A part of the files goes to a process at a time: small enough that no process waits long for the last one,"""
+_PARTS = 500
+"""and so large that more parts than these do not keep the one busy that gives them out."""
 
 
 @dataclass
@@ -353,14 +355,17 @@ Part = Sequence[tuple[int, Path]]
 
 
 def _parts(files: Sequence[Path]) -> Iterator[Part]:
+    sizes = [file.stat().st_size if file.is_file() else 0 for file in files]
+    most_bytes = min(_LARGEST_PART, max(_PART_BYTES, sum(sizes) // _PARTS))
+    most_files = max(_PART_FILES, len(files) // _PARTS)
     part: list[tuple[int, Path]] = []
-    size = 0
-    for position, file in enumerate(files):
+    filled = 0
+    for position, (file, size) in enumerate(zip(files, sizes, strict=True)):
         part.append((position, file))
-        size += file.stat().st_size if file.is_file() else 0
-        if size >= _PART_BYTES or len(part) == _PART_FILES:
+        filled += size
+        if filled >= most_bytes or len(part) == most_files:
             yield part
-            part, size = [], 0
+            part, filled = [], 0
     if part:
         yield part
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,10 +87,11 @@ class RememberingBash(Bash):
                 quiet = replace(context, progress=lambda _: None)
                 output: ToolOutput | ToolError = await super().run(arguments, quiet)
             except ToolError as error:
-                output = error
+                # Its traceback would keep the whole run in memory.
+                output = error.with_traceback(None)
             known = self.ran[key] = _Ran(files_of(workspace), output)
         else:
             _put(workspace, before, known.after)
         if isinstance(known.output, ToolError):
-            raise known.output
+            raise copy(known.output)
         return known.output

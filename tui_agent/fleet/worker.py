@@ -246,6 +246,7 @@ def main() -> None:
     os.dup2(2, 1)  # what a library prints is no message
     with suppress(OSError):
         os.nice(NICE)
+        Path("/proc/self/autogroup").write_text(str(NICE))  # where Linux shares the processor by sessions
     asyncio.run(_serve(out))
 
 
