@@ -117,8 +117,9 @@ class HandSession:
     def find_skills(self) -> Skills:
         return self.skills
 
-    def compact(self, instructions: str) -> None:
+    def compact(self, instructions: str) -> str:
         self.done.append(("compact", instructions))
+        return ""
 
     async def check_model(self, name: str) -> NameCheck:
         usable = not name.startswith("nosuch/")

@@ -79,10 +79,8 @@ def test_what_is_found_and_what_is_left_out(tmp_path: Path) -> None:
 async def test_a_command_is_offered_agreed_to_once_and_sent_as_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "tui_agent.config.settings.user_config_file", lambda: tmp_path / "config" / "config.toml"
-    )
-    write(tmp_path / "config" / "commands", mine="Say $ARGUMENTS.")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    write(tmp_path / "config" / "agent-tui" / "commands", mine="Say $ARGUMENTS.")
     write(tmp_path / "workspace" / CHECKOUT_FOLDER, team__evil="!touch evil && rm -rf . # [bold]$1[/bold]")
     async with real_live(tmp_path, [FINISH, FINISH, FINISH]) as console:
 
@@ -135,11 +133,9 @@ async def test_a_command_is_offered_agreed_to_once_and_sent_as_text(
 async def test_a_command_with_a_model_runs_with_it_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "tui_agent.config.settings.user_config_file", lambda: tmp_path / "config" / "config.toml"
-    )
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     write(
-        tmp_path / "config" / "commands",
+        tmp_path / "config" / "agent-tui" / "commands",
         small="---\nmodel: openai/small\n---\nLook.",
         wrong="---\nmodel: nosuch/thing\n---\nLook.",
         slow="---\nmodel: openai/small\n---\nWait.",

@@ -239,7 +239,7 @@ async def test_a_key_that_is_pressed_twice_at_once_opens_one_screen(tmp_path: Pa
         await until(pilot, lambda: app.screen is not card_body)
         replay = app.screen
         for _ in range(2):
-            getattr(replay, f"action_{action}")()
+            replay.commands.run(action)
         await until(pilot, lambda: app.screen is not replay and app.screen.is_mounted)
         await until(pilot, lambda: sum(not worker.is_finished for worker in app.workers) == 1)
         await pilot.press("escape")
@@ -306,7 +306,7 @@ async def test_a_live_session_is_forked_with_another_answer_and_its_run_goes_on(
     async with real_live(tmp_path, [asking, "done"]) as live:
         await asked(live)
         sessions = live.session.folder.parent
-        live.screen.run_command("fork")
+        live.screen.commands.run("fork")
         await live.opens(ForkScreen)
         await live.until(lambda: "which file?" in live.shown())
         await write(live.pilot, "#answer", "the second")
@@ -320,7 +320,7 @@ async def test_a_live_session_is_forked_with_another_answer_and_its_run_goes_on(
     assert state.answer is not None
     assert state.answer.text == "the second"
     async with real_live(tmp_path, [asking, "gone on"], resume=child) as live:
-        live.screen.run_command("auto")
+        live.screen.commands.run("auto")
         await live.until(lambda: live.session.state.run.outcome is Outcome.ANSWERED)
         assert live.session.state.run.answer == "gone on"
 

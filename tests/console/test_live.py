@@ -17,7 +17,6 @@ from tui_agent.console.screens.help import HelpScreen, help_lines, sections
 from tui_agent.console.screens.inbox import InboxScreen
 from tui_agent.console.screens.jump import JumpScreen
 from tui_agent.console.screens.live import LiveScreen
-from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.console.screens.report import ReportPane, ReportScreen
 from tui_agent.console.tabs.tab import Tab
 from tui_agent.core.events import (
@@ -41,7 +40,6 @@ from tui_agent.core.events import (
 from tui_agent.core.names import FaultKind
 from tui_agent.core.state import RunState
 from tui_agent.frontend.commands import registry as commands
-from tui_agent.frontend.commands import session_commands
 from tui_agent.frontend.lines.styled import Line, text_of, width_of
 from tui_agent.frontend.prompt_history import MAX_ENTRIES, PromptHistory
 from tui_agent.tools.skills import BadSkill, Skill, Skills
@@ -288,7 +286,7 @@ async def test_letters_end_a_wait_only_where_no_text_is_being_typed(monkeypatch:
         await console.press("escape", "s")
         await console.until(lambda: skipped == ["skip", "skip"] and console.prompt == "")
         console.screen.prompt.use_vim(False)
-        await console.screen.run_action("jump('conversation')")
+        await console.screen.run_action("command('jump', 'conversation')")
         await console.until(lambda: console.screen.focused.id == "conversation")
         await console.press("s")
         assert skipped == ["skip"] * 3
@@ -549,7 +547,7 @@ async def test_the_last_line_says_what_esc_does_before_it_interrupts() -> None:
         await console.until(lambda: "Esc back" in keys())
         await console.press("escape")
         await console.until(lambda: "Esc interrupt" in keys())
-        console.screen.run_command("vim", "on")
+        console.screen.commands.run("vim", "on")
         await console.until(lambda: "Esc normal mode" in keys())
         await console.press("escape")
         await console.until(lambda: "Esc interrupt" in keys())
@@ -629,8 +627,8 @@ async def test_panes_that_have_no_room_at_the_side_come_back_where_there_is_and_
         await console.until(lambda: "Error ring" not in console.shown())
         await console.pilot.resize_terminal(200, 60)
         await console.until(lambda: "Error ring" in console.shown())
-        console.screen.action_panes("strip")
-        console.screen.action_panes("full")
+        console.screen.commands.run("panes", "strip")
+        console.screen.commands.run("panes", "full")
         await console.until(lambda: "Trends" in console.shown())
         assert kept == [("full", "side"), ("side", "side"), ("strip", "strip"), ("full", "strip")]
     async with live((120, 40)) as console:
@@ -984,13 +982,6 @@ async def test_a_pane_that_raises_once_is_reported_and_the_console_goes_on(
         assert not faults
 
 
-def test_every_command_is_the_sessions_or_a_method_of_the_screens_that_offer_it() -> None:
-    for command in commands.COMMANDS:
-        method = f"action_{command.action}"
-        assert hasattr(LiveScreen, method) != (command.name in session_commands.NAMES), command.name
-        assert hasattr(ReplayScreen, method) == command.replay, command.name
-
-
 async def test_a_model_that_cannot_be_is_refused_in_words() -> None:
     async with live() as console:
         await console.say("/model nosuch/thing")
@@ -1006,7 +997,7 @@ async def test_what_is_asked_before_the_session_is_open_is_done_in_its_order() -
         screen, session = console.screen, console.session
         screen.session = None
         await screen.submit("first")
-        screen.action_pause()
+        screen.commands.run("pause")
         await screen.submit("second")
         await screen.attach(session)  # type: ignore[arg-type]
         orders = [done for done in session.done if done[0] in {"submit", "mode"}]

@@ -45,6 +45,7 @@ from tui_agent.core.events import (
 from tui_agent.frontend import preferences
 from tui_agent.frontend.arguments import ConsoleArguments
 from tui_agent.frontend.commands.registry import use_keys
+from tui_agent.frontend.commands.view import Chosen
 from tui_agent.quantities import seconds
 from tui_agent.session.replay import Replay, Stop
 from tui_agent.store.lines import encode
@@ -217,7 +218,7 @@ async def test_the_cost_of_a_run_is_told_for_the_position_and_not_for_today(
         await until(pilot, lambda: "event 20/27" in shown(screen) and "reading" not in shown(screen))
         assert screen.player is not None
         passed = seconds(screen.player.now - screen.player.state.metrics.started_at)
-        screen.action_cost()
+        screen.commands.run("cost")
         await until(pilot, lambda: "1 model call" in picture(screen.app))
         assert f"1 tool call, {passed}" in picture(screen.app)
 
@@ -417,7 +418,7 @@ async def test_a_session_that_is_judged_anew_says_so_and_is_not_forked(saved: Pa
         before = screen.app.arguments
         assert before.overrides["policy"] == "hpd"
         went = goes_to(screen.app)
-        screen.open_session("other", "resume")
+        screen.commands.open_session(Chosen("other"))
         assert "policy" not in went[0].overrides
 
 

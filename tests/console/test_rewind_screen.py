@@ -11,7 +11,7 @@ from tests.console.real_session import RealConsole, real_live
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.screens.rewind import Preview, RewindList, RewindScreen
 from tui_agent.core import events
-from tui_agent.frontend.commands.rewind_text import preview
+from tui_agent.frontend.commands.rewind import preview
 from tui_agent.session.rewind import RewindPlan, RewindPoint
 from tui_agent.store.checkpoints import FileChange
 
@@ -118,7 +118,7 @@ async def test_it_is_refused_in_words_while_a_run_goes_on(tmp_path: Path) -> Non
     async with real_live(tmp_path, [asking, "done"]) as live:
         await live.session.submit("go")
         await live.until(lambda: live.session.state.escalation)
-        live.screen.run_command("rewind")
+        live.screen.commands.run("rewind")
         await live.until(lambda: "Nothing can be rewound now: a run goes on." in live.remarks())
         assert isinstance(live.app.screen, LiveScreen)
         await live.session.stop()

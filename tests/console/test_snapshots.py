@@ -56,7 +56,7 @@ from tui_agent.core.events import (
 from tui_agent.core.names import Decision
 from tui_agent.core.state import RunState
 from tui_agent.frontend.arguments import ConsoleArguments
-from tui_agent.frontend.commands.rewind_text import RewindChoice
+from tui_agent.frontend.commands.view import RewindChoice
 from tui_agent.models import discovery
 from tui_agent.models.discovery import Discovery
 from tui_agent.permissions.rules import Rule, parse_rule
@@ -90,10 +90,7 @@ def snapshot(snapshot: SnapshotAssertion) -> SnapshotAssertion:
 async def _opened(app: ConsoleApp, pilot: Any, screen: DashboardScreen, command: str) -> None:
     """The screen that the command opens, drawn."""
     name, _, argument = command.partition(" ")
-    action = getattr(screen, f"action_{name}")
-    result = action(argument) if argument else action()
-    if asyncio.iscoroutine(result):
-        app.run_worker(result)
+    screen.commands.run(name.replace("_", "-"), argument)
     await until(pilot, lambda: app.screen is not screen and app.screen.is_mounted)
 
 
@@ -301,7 +298,7 @@ async def _inbox(console: LiveSession) -> None:
     await _file_approval(console)
     console.escalate()
     await console.card_appears()
-    console.screen.action_inbox()
+    console.screen.commands.run("inbox")
 
 
 async def _leave(console: LiveSession) -> None:
@@ -309,7 +306,7 @@ async def _leave(console: LiveSession) -> None:
 
 
 async def _settings(console: LiveSession) -> None:
-    console.screen.action_settings()
+    console.screen.commands.run("settings")
     await console.until(
         lambda: isinstance(console.app.screen, SettingsScreen) and console.app.screen.list.rows
     )
@@ -334,7 +331,7 @@ async def _rule(console: LiveSession) -> None:
 
 async def _models(console: LiveSession) -> None:
     console.screen.opened.settings = console.session.settings  # type: ignore[union-attr,misc]
-    console.screen.action_model()
+    console.screen.commands.run("model")
     await console.opens(PickScreen)
     console.app.clear_notifications()
 
@@ -342,12 +339,12 @@ async def _models(console: LiveSession) -> None:
 async def _skills(console: LiveSession) -> None:
     good = Skill("release", "How a release is made.", Path("/w"), ".agents/skills/release", False)
     console.session.skills = Skills((good,), (BadSkill(".agents/skills/x", "it has no description"),))
-    console.screen.action_skills()
+    console.screen.commands.run("skills")
 
 
 async def _background(console: LiveSession) -> None:
     console.session.record(BackgroundStarted(id="b1", command="python -m http.server"))
-    console.screen.action_background()
+    console.screen.commands.run("background")
 
 
 async def _rewind(console: LiveSession) -> None:
@@ -356,7 +353,7 @@ async def _rewind(console: LiveSession) -> None:
     plan = RewindPlan("both", point, 3, 2, (FileChange("change", "stats.py"), FileChange("delete", "new.py")))
     session: Any = RewindSession(console.session.state, plan)
     choices = [RewindChoice(each, each.label, each.at) for each in points]
-    console.app.push_screen(RewindScreen(session, choices, 0))
+    console.app.push_screen(RewindScreen(session, choices))
     await console.until(lambda: "stats.py" in console.shown())
 
 
@@ -365,10 +362,14 @@ class RewindSession:
     """What the rewind screen asks of a session."""
 
     state: RunState
-    plan: RewindPlan
+    planned: RewindPlan
 
-    async def plan_rewind(self, *_: object) -> RewindPlan:
-        return self.plan
+    @property
+    def rewinding(self) -> RewindSession:
+        return self
+
+    async def plan(self, *_: object) -> RewindPlan:
+        return self.planned
 
 
 async def _plan(console: LiveSession) -> None:
@@ -518,7 +519,7 @@ async def test_panes_and_screens_look_as_before(
         for name, story in STORIES.items():
             _play(screen, story())
             for form in ("strip", "side", "full"):
-                screen.action_panes(form)
+                screen.commands.run("panes", form)
                 await pilot.pause()
                 assert await in_every_theme(app, pilot) == snapshot(name=f"run-{name}-{form}")
         _play(screen, troubled())
@@ -534,3 +535,4 @@ async def test_panes_and_screens_look_as_before(
                 assert await in_every_theme(app, pilot) == snapshot(name=f"screen-{command}-{keys}")
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is screen)
+            app.clear_notifications()

@@ -76,7 +76,7 @@ class Console:
         assert isinstance(screen, LiveScreen)
         if text.startswith("/"):
             invocation = commands.parse(text)
-            screen.run_command(invocation.command.name, invocation.argument)
+            screen.commands.run(invocation.command.name, invocation.argument)
         else:
             await screen.submit(text)
 

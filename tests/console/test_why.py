@@ -11,8 +11,7 @@ from tests.console.real_session import real_live
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import start_session
 from tui_agent.console.cards.escalation import EscalationCard
-from tui_agent.console.screens.report import ReportPane
-from tui_agent.console.screens.why import WhyScreen
+from tui_agent.console.screens.report import ReportPane, ReportScreen
 from tui_agent.core.events import (
     EscalationAnswered,
     EscalationRaised,
@@ -238,7 +237,7 @@ async def test_w_on_the_card_and_on_a_pane_opens_it(tmp_path: Path) -> None:
         assert card is not None
         await console.until(lambda: isinstance(card.card, EscalationCard) and card.card.has_focus_within)
         await console.press("w")
-        await console.opens(WhyScreen)
+        await console.opens(ReportScreen)
         pane = console.app.screen.query_one(ReportPane)
         await console.until(lambda: pane._lines)
         text = "\n".join(text_of(line) for line in pane._lines)
@@ -250,4 +249,4 @@ async def test_w_on_the_card_and_on_a_pane_opens_it(tmp_path: Path) -> None:
             lambda: console.screen.focused is not None and console.screen.focused.id == "timeline"
         )
         await console.press("up", "w")
-        await console.opens(WhyScreen)
+        await console.opens(ReportScreen)

@@ -137,6 +137,18 @@ def test_a_person_works_in_lines(terminal: Terminal) -> None:
     assert not re.search(rb"[\x00-\x08\x0b-\x1f\x7f]", text), "no control character but line feeds"
 
 
+def test_a_command_and_its_value_are_completed(command: list[str], env: dict[str, str]) -> None:
+    terminal = Terminal(command, {**env, "TERM": "xterm"}, (120, 40))
+    try:
+        said(terminal, "Type a task", "> ")
+        terminal.send("/poli\tfunn\t\n")
+        said(terminal, "Runs are judged by funnelcanary.")
+        terminal.send("/rewi\t un\t\n")
+        said(terminal, "There is nothing to go back to")
+    finally:
+        terminal.close()
+
+
 def test_two_ctrl_c_leave_and_a_line_typed_before_a_question_does_not_answer_it(
     command: list[str], env: dict[str, str], tmp_path: Path
 ) -> None:

@@ -178,8 +178,8 @@ async def test_the_operator_asks_between_runs_and_the_words_stay(tmp_path: Path)
     assert SUMMARY in sent[3]
     assert sent[4:] == ["second", "And now?"]
     # Going back to before the summary brings everything back.
-    point = next(one for one in live.session.rewind_points() if "summarised" in one.label)
-    await live.session.rewind(await live.session.plan_rewind(point, "conversation"))
+    point = next(one for one in live.session.rewinding.points() if "summarised" in one.label)
+    await live.session.rewinding.carry_out(await live.session.rewinding.plan(point, "conversation"))
     shown = window.messages_in_window(live.state.history, live.state.run.number)
     assert [text for group in shown for text in contents(list(group.messages))][: len(whole) - 1] == whole[1:]
     await live.session.close()

@@ -56,7 +56,7 @@ async def test_what_was_read_after_the_point_of_a_rewind_counts_as_not_read(tmp_
     await live.run("answer")
     await live.run("read it")
     assert "a.txt" in live.state.known_files
-    point = next(p for p in live.session.rewind_points() if p.seq < live.of(events.ToolSucceeded)[0].seq)
-    await live.session.rewind(await live.session.plan_rewind(point, "conversation"))
+    point = next(p for p in live.session.rewinding.points() if p.seq < live.of(events.ToolSucceeded)[0].seq)
+    await live.session.rewinding.carry_out(await live.session.rewinding.plan(point, "conversation"))
     assert not live.state.known_files
     await live.close()

@@ -48,12 +48,12 @@ async def test_a_finished_plan_leaves_with_the_next_task_and_a_rewind_brings_the
     assert plan.finished
     await live.run("something else")
     assert live.state.conversation.plan is None
-    point = next(p for p in live.session.rewind_points() if p.seq < plan.seq)
-    await live.session.rewind(await live.session.plan_rewind(point, "conversation"))
+    point = next(p for p in live.session.rewinding.points() if p.seq < plan.seq)
+    await live.session.rewinding.carry_out(await live.session.rewinding.plan(point, "conversation"))
     older = live.state.conversation.plan
     assert older is not None
     assert older.summary == "0/1 · next: step 1"
-    await live.session.rewind(await live.session.plan_undo())
+    await live.session.rewinding.carry_out(await live.session.rewinding.plan_undo())
     assert live.state.conversation.plan is None
     await live.close()
 

@@ -49,12 +49,12 @@ async def test_a_rewind_changes_what_it_says_and_can_be_taken_back(
     tmp_path: Path, scope: Scope, file: str, history: list[str]
 ) -> None:
     live = await two_runs(tmp_path)
-    before = next(point for point in live.session.rewind_points() if "make it two" in point.label)
-    await live.session.rewind(await live.session.plan_rewind(before, scope))
+    before = next(point for point in live.session.rewinding.points() if "make it two" in point.label)
+    await live.session.rewinding.carry_out(await live.session.rewinding.plan(before, scope))
     assert (content(live), said(live)) == (file, history)
     newest = live.state.history.groups[-1].messages[0]["content"] or ""
     assert newest.startswith(NOTICE) is (scope == "files")
-    await live.session.rewind(await live.session.plan_undo())
+    await live.session.rewinding.carry_out(await live.session.rewinding.plan_undo())
     assert (content(live), said(live)) == ("two", ["make it one", "make it two"])
     await live.close()
     assert replayed(live.session) == live.state
@@ -62,19 +62,19 @@ async def test_a_rewind_changes_what_it_says_and_can_be_taken_back(
 
 async def test_a_rewind_cannot_be_taken_back_once_the_session_has_gone_on(tmp_path: Path) -> None:
     live = await two_runs(tmp_path)
-    point = live.session.rewind_points()[-1]
-    await live.session.rewind(await live.session.plan_rewind(point, "conversation"))
+    point = live.session.rewinding.points()[-1]
+    await live.session.rewinding.carry_out(await live.session.rewinding.plan(point, "conversation"))
     await live.run("something else")
     with pytest.raises(SessionError):
-        await live.session.plan_undo()
+        await live.session.rewinding.plan_undo()
     await live.close()
 
 
 async def test_the_first_point_brings_back_what_was_there_before_the_agent_came(tmp_path: Path) -> None:
     live = await two_runs(tmp_path)
-    first = live.session.rewind_points()[-1]
-    planned = await live.session.plan_rewind(first, "both")
+    first = live.session.rewinding.points()[-1]
+    planned = await live.session.rewinding.plan(first, "both")
     assert [change.path for change in planned.files] == ["a.txt"]
-    await live.session.rewind(planned)
+    await live.session.rewinding.carry_out(planned)
     assert (content(live), said(live)) == ("before", [])
     await live.close()

@@ -333,7 +333,9 @@ async def test_what_a_lane_wrote_is_brought_back_by_a_rewind(host: KeptHost, tmp
     async with agents(host, tmp_path, scripts) as (session, _):
         await run(session)
         assert (tmp_path / "workspace/new.txt").exists()
-        await session.rewind(await session.plan_rewind(session.rewind_points()[-1], "both"))
+        await session.rewinding.carry_out(
+            await session.rewinding.plan(session.rewinding.points()[-1], "both")
+        )
         assert not (tmp_path / "workspace/new.txt").exists()
         assert task_calls(session) == []
 

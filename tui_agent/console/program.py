@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from tui_agent.config.settings import Settings
     from tui_agent.console.looks.welcome import Welcome
-    from tui_agent.console.tabs.tab import Tab
+    from tui_agent.console.tabs.tab import Commands, Tab
     from tui_agent.console.terminal.attention import Attention
     from tui_agent.frontend.arguments import ConsoleArguments
 
@@ -58,6 +58,7 @@ DASHBOARD_MODULES = (
     "tui_agent.console.panes.pane",
     "tui_agent.console.panes",
     "tui_agent.console.cards.card_host",
+    "tui_agent.console.commands",
     "tui_agent.console.prompt.queued",
 )
 """What the screen lacks after its first paint."""
@@ -156,6 +157,32 @@ class ConsoleApp(SessionApp):
 
             return ReplayScreen(arguments, mode)
         return LiveScreen(arguments, mode)
+
+    def commands_of(self, screen: Tab) -> Commands:
+        from tui_agent.console.commands import (
+            BoardCommands,
+            FollowedCommands,
+            LiveCommands,
+            ReplayCommands,
+            WatchCommands,
+        )
+        from tui_agent.console.screens.fleet import FleetScreen
+        from tui_agent.console.screens.followed import FollowedScreen
+        from tui_agent.console.screens.replay import ReplayScreen
+        from tui_agent.console.screens.watch import WatchScreen
+
+        match screen:
+            case LiveScreen():
+                return LiveCommands(screen)
+            case FleetScreen():
+                return BoardCommands(screen)
+            case WatchScreen():
+                return WatchCommands(screen)
+            case FollowedScreen():
+                return FollowedCommands(screen)
+            case ReplayScreen():
+                return ReplayCommands(screen)
+        return super().commands_of(screen)
 
     def get_driver_class(self) -> type[Driver]:
         if in_browser():
@@ -269,7 +296,7 @@ class ConsoleApp(SessionApp):
         await screen.explain_with(opened.captions)
         if opened.task:
             await screen.submit(opened.task)
-        notifications = notifications_on(opened.session.state, shown_key("auto"), shown_key("step"))
+        notifications = notifications_on(opened.session.state)
         if screen.arguments.resume is not None:
             notifications += grants_on(opened.session)
         for notification in notifications:
@@ -454,13 +481,13 @@ class ConsoleApp(SessionApp):
 
     async def action_quit(self) -> None:
         """Leave by the screen's own command: the live one asks while a run is under way."""
-        await self.shown.run_action("quit")
+        self.shown.commands.run("quit")
 
     def action_help_quit(self) -> None:
         """Ctrl+C interrupts what runs; it never ends the program."""
         screen = self.shown
-        if isinstance(screen, LiveScreen) and screen.running:
-            screen.interrupt()
+        if screen.running:
+            screen.commands.run("interrupt")
         else:
             self.notify(f"{shown_key('quit')} leaves the console.", markup=False)
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from tui_agent.fleet.opening import FleetArguments
+    from tui_agent.frontend.commands.view import Chosen
+    from tui_agent.session.session import Session
 
 
 class Newest(Enum):
@@ -60,6 +62,33 @@ class ConsoleArguments:
     """Many runs, on a board."""
     watched_folder: Path | None = None
     """A folder of growing sessions, on a board."""
+
+    def opening(self, chosen: Chosen, without: frozenset[str] = frozenset()) -> ConsoleArguments:
+        """To open another session as this start would, but for the options in `without`."""
+        return replace(
+            self,
+            fleet=None,
+            watched_folder=None,
+            follow=False,
+            overrides={name: value for name, value in self.overrides.items() if name not in without},
+            task=None,
+            demo=None,
+            step=False,
+            at_event=chosen.at,
+            at_words=chosen.words,
+            resume=chosen.session_id if chosen.what == "resume" else None,
+            replay=chosen.session_id if chosen.what == "replay" else None,
+        )
+
+    def anew(self, task: str, session: Session | None) -> ConsoleArguments:
+        """To begin a session, with the model that `session` has now, and its server."""
+        overrides = dict(self.overrides)
+        if session is not None and self.demo is None:
+            now = {"model": session.state.session.model, "api_base": session.settings.api_base}
+            start = {"model": session.settings.model, "api_base": overrides.get("api_base")}
+            overrides |= {key: value for key, value in now.items() if value and value != start[key]}
+        begun = replace(self, demo=None, resume=None, replay=None, at_event=0, at_words=())
+        return replace(begun, overrides=overrides, task=task or None)
 
 
 def in_browser() -> bool:

@@ -6,10 +6,11 @@ import asyncio
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from tui_agent.processes import uncancelled
+from tui_agent.terminal_text import sanitize_between_tabs
 
 PATIENCE = 2.0
 """Seconds for a tool to take the text."""
@@ -66,18 +67,28 @@ async def _fed(*command: str, text: str) -> bool:
     return False
 
 
-def copied(text: str, what: str, tool: str) -> str:
+async def copy(text: str, what: str, terminal: Callable[[str], None] | None = None) -> str:
+    """Copy a text, made safe, by a tool and by what writes to the terminal; what was copied, and how."""
+    text = sanitize_between_tabs(text)
+    if not text:
+        return "There is nothing to copy."
+    if terminal is not None and len(text.encode()) <= TERMINAL_LIMIT:
+        terminal(text)
+    return copied(text, what, await copy_by_tool(text), in_terminal=terminal is not None)
+
+
+def copied(text: str, what: str, tool: str, *, in_terminal: bool = True) -> str:
     """What is said of it: how much, what, and by which way."""
     lines = text.count("\n") + 1
     size = (
         f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters" if len(text) != 1 else "1 character"
     )
-    by_terminal = len(text.encode()) <= TERMINAL_LIMIT
+    by_terminal = in_terminal and len(text.encode()) <= TERMINAL_LIMIT
     if tool:
         ways = f"by {tool}{' and the terminal (OSC 52)' if by_terminal else ''}"
     elif by_terminal:
         ways = "sent to the terminal (OSC 52), which does not say whether it took it"
     else:
-        what = what.capitalize()
-        return f"{what} was not copied: {size} are too much for the terminal, and there is no clipboard tool."
+        too_much = f"{size} are too much for the terminal, and " if in_terminal else ""
+        return f"{what.capitalize()} was not copied: {too_much}there is no clipboard tool that takes it."
     return f"Copied {what}, {size}: {ways}."

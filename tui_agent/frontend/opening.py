@@ -23,14 +23,16 @@ LISTED_RULES = 3
 """Rules that a notification names."""
 
 
-def notifications_on(state: RunState, auto: str, step: str) -> list[str]:
-    """What the operator should know of a session that was opened again. `auto`, `step`: the keys or commands."""
+def notifications_on(state: RunState) -> list[str]:
+    """What the operator should know of a session that was opened again."""
+    from tui_agent.frontend.commands.registry import shown_key
     from tui_agent.terminal_text import one_line
 
     notifications = []
     if state.running and state.run.iteration:
         notifications.append(
-            f"A run is open in this session: {auto} goes on with it, {step} does one step, /stop ends it."
+            f"A run is open in this session: {shown_key('auto')} goes on with it, {shown_key('step')} does one step, "
+            "/stop ends it."
         )
     if not Path(state.session.workspace).is_dir():
         notifications.append(

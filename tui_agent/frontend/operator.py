@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
+    from tui_agent.core.names import Mode
     from tui_agent.runtime.operator import (
         ApprovalReply,
         EscalationReply,
@@ -88,6 +89,8 @@ class ConsoleOperator:
         self.questions: list[AnyQuestion] = []
         self._changed = changed
         self._auto = auto
+        self.interrupted_in: Mode | None = None
+        """The mode of the run that the operator interrupted, until it goes on: a message then goes at once."""
         self.before_request: Callable[[], Awaitable[object]] | None = None
         """Awaited before each request: a demo waits while its caption is read."""
 

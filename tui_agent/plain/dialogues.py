@@ -7,7 +7,7 @@ It reads and writes nothing itself.
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from tui_agent.call_names import of_lane
@@ -23,7 +23,7 @@ from tui_agent.terminal_text import one_line, reveal
 
 if TYPE_CHECKING:
     from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
-    from tui_agent.frontend.lines.passages import Choice
+    from tui_agent.frontend.lines.passages import Choice, Row
     from tui_agent.session.fork_point import ForkPoint
 
 Answer = TypeVar("Answer")
@@ -267,18 +267,20 @@ def _fields(asked: ServerAsked) -> Dialogue[dict[str, Any]]:
 # --- what commands ask ---------------------------------------------------------------------------------------
 
 
-def pick(title: str, rows: Sequence[str]) -> Dialogue[int | None]:
-    """One of the rows, from 0; None where none is chosen."""
-    numbered = [f"{number}  {row}" for number, row in enumerate(rows, 1)]
+def pick(
+    title: str, rows: Sequence[Row], written: Callable[[str], Row | None] = lambda _: None
+) -> Dialogue[Any]:
+    """The value of one of the rows, or of the row that `written` makes of the line; None: none was chosen."""
+    said = (f"{one_line(row.text, 200)}  {one_line(row.about, 200)}".rstrip() for row in rows)
     how = "A number chooses; Enter alone leaves it."
-    ask = Ask((title, *numbered, how))
-    while True:
-        line = (yield ask).strip()
-        if not line:
-            return None
+    ask = Ask((f"{title}:", *(f"{number}  {text}" for number, text in enumerate(said, 1)), how))
+    while line := (yield ask).strip():
         if line.isdecimal() and len(line) < 6 and 1 <= int(line) <= len(rows):
-            return int(line) - 1
+            return rows[int(line) - 1].value
+        if (row := written(line)) is not None:
+            return row.value
         ask = Ask((f"There is no {one_line(line, 40)} in the list. {how}",))
+    return None
 
 
 def confirm(lines: Iterable[str], yes: str) -> Dialogue[bool]:

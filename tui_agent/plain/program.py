@@ -8,25 +8,26 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from getpass import getpass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tui_agent.config.errors import ConfigError, MissingModelError
-from tui_agent.config.settings import load_settings, user_config_file
+from tui_agent.config.settings import load_settings
 from tui_agent.frontend.arguments import wanted_early
 from tui_agent.frontend.ascii_glyphs import ascii_glyphs
 from tui_agent.frontend.commands import registry as slash
-from tui_agent.frontend.commands.custom import find_custom_commands
+from tui_agent.frontend.commands.custom import send_custom_command
 from tui_agent.frontend.commands.model_offers import Offer, offers
-from tui_agent.frontend.commands.server_entries import PromptError, expanded, names_a_server
+from tui_agent.frontend.commands.server_entries import names_a_server
+from tui_agent.frontend.commands.session_commands import explain, submit, values_of, with_servers
 from tui_agent.frontend.editor import edit
 from tui_agent.frontend.file_index import FileIndex
 from tui_agent.frontend.lines.escalation import attempts_before
 from tui_agent.frontend.lines.outline import outline_line
-from tui_agent.frontend.lines.why import why_lines
 from tui_agent.frontend.opening import HISTORY_FILE, LEFT_BY_SIGNAL, WRONG_USAGE, grants_on, notifications_on
 from tui_agent.frontend.operator import (
     AnyQuestion,
@@ -39,26 +40,23 @@ from tui_agent.frontend.operator import (
 from tui_agent.frontend.prompt_history import PromptHistory
 from tui_agent.frontend.resume_text import resume_command
 from tui_agent.frontend.startup import open_live
-from tui_agent.frontend.why import explain_live
 from tui_agent.headless import HeadlessOperator
 from tui_agent.headless_output import Outlet
 from tui_agent.models.discovery import discover
 from tui_agent.models.scenario_checks import ScenarioError
 from tui_agent.plain import dialogues
-from tui_agent.plain.commands import SHOW, WIDE, PlainCommands, plain_commands, text_of
+from tui_agent.plain.commands import LISTED, OFFERED, SHOW, PlainCommands
 from tui_agent.plain.line_input import Keyboard, LineInput, Pipe
 from tui_agent.plain.narration import Narration
 from tui_agent.plain.paper import PROMPT, Paper
 from tui_agent.runtime.model_call import without_images
 from tui_agent.runtime.operator import GateReply
 from tui_agent.session.own_run import OwnRun
-from tui_agent.store.errors import JournalError, SessionError
+from tui_agent.store.errors import SessionError
 from tui_agent.store.retention import put_away
-from tui_agent.terminal_text import one_line, reveal, sanitize, without_middle
-from tui_agent.tools.errors import ToolError
+from tui_agent.terminal_text import one_line, sanitize
 
 if TYPE_CHECKING:
-    from tui_agent.config.settings import Settings
     from tui_agent.core.events import Event
     from tui_agent.core.state import RunState
     from tui_agent.frontend.arguments import ConsoleArguments
@@ -72,14 +70,12 @@ GRACE = 0.4
 DRAFT_GRACE = 3.0
 """The same where somebody was in the middle of a line when the question came."""
 
-MODELS_LISTED = 40
-"""Models that are offered by number; every other one is named."""
-
 GREETING = "Type a task, or /help. Ctrl+C interrupts what runs; a second Ctrl+C leaves."
 
 
 def run_plain(arguments: ConsoleArguments) -> int:
     """The plain console from start to end: 0 left, 1 a fault of its own, 2 wrong usage, 130 ended by a signal."""
+    slash.use_keys({command.name: "" for command in slash.BINDABLE})
     while True:
         console = PlainConsole(arguments)
         code = asyncio.run(console.run())
@@ -109,7 +105,7 @@ class PlainConsole:
         self._lines: deque[_Line] = deque()
         self._unfinished = ""
         self._draft = ""
-        self._own_run: OwnRun | None = None
+        self.own_run: OwnRun | None = None
         self._conversations: list[_Open] = []
         """Dialogues that are open; the last one takes the next line."""
         self._gate: GateQuestion | None = None
@@ -175,7 +171,7 @@ class PlainConsole:
             "Approvals": session.approve or settings.approve,
         }
         self.paper.lines(f"{label}: {one_line(str(text), 400)}" for label, text in facts.items())
-        self.paper.lines(notifications_on(opened.session.state, "/auto", "/step"))
+        self.paper.lines(notifications_on(opened.session.state))
         if self.arguments.resume is not None:
             self.paper.lines(grants_on(opened.session))
         self.paper.line(GREETING)
@@ -204,9 +200,9 @@ class PlainConsole:
             await put_away(settings.state_dir, opened.session.id, settings.retention_days, time.time())
             if self.next is None:
                 opened.clean_up()
-                if opened.session.state.run.number:
-                    lines = "" if opened.scratch else " --plain"
-                    self.paper.line(f"Kept. To go on: {resume_command(opened, self.arguments)}{lines}")
+            if opened.session.state.run.number:
+                lines = "" if opened.scratch else " --plain"
+                self.paper.line(f"Kept. To go on: {resume_command(opened, self.arguments)}{lines}")
         return closed
 
     def leave(self, following: ConsoleArguments | None = None, *, code: int = 0) -> None:
@@ -321,13 +317,13 @@ class PlainConsole:
         session = None if self._opened is None else self._opened.session
         if self._interrupts > 1 or session is None:
             self.leave(code=LEFT_BY_SIGNAL)
-        elif self._own_run is not None:
-            self._own_run.interrupt()
+        elif self.own_run is not None:
+            self.own_run.interrupt()
         elif self._work is not None:
             self._work.cancel()
             self.paper.line("Cancelled. Ctrl+C again leaves.")
         elif session.running and self._gate is None and self._commands is not None:
-            self._begin(self._commands.interrupt(""))
+            self._begin(self._commands.run(slash.BY_NAME["interrupt"]))
         else:
             self.paper.line("Ctrl+C again leaves; the session is kept.")
         self._wake()
@@ -369,7 +365,7 @@ class PlainConsole:
             self._answer(asking, text)
         elif not typed:
             if self._gate is not None and self._commands is not None:
-                self._begin(self._commands.step(""))
+                self._begin(self._commands.run(slash.BY_NAME["step"]))
         elif asking is not None and asking.kept and line.at >= asking.since:
             self.put_in_prompt(asking.kept + text)
             asking.kept = ""
@@ -382,72 +378,44 @@ class PlainConsole:
             self._begin(self.submit(typed))
 
     def _command(self, text: str) -> None:
+        commands = self._commands
+        if commands is None:
+            return
         name, _, argument = text.removeprefix("/").partition(" ")
         if name == SHOW.name:
-            invocation = slash.Invocation(SHOW, argument)
+            self._begin(commands.run(SHOW, argument))
+            return
+        try:
+            command, argument = slash.parse(text)
+        except slash.UnknownCommandError as error:
+            otherwise = str(error)
+            self._begin(commands.carry_out(lambda: send_custom_command(commands, text, otherwise)))
         else:
-            try:
-                invocation = slash.parse(text)
-            except slash.UnknownCommandError as error:
-                self._begin(self._own_text_command(text, str(error)))
-                return
-        if invocation.command not in plain_commands():
-            self.paper.line(
-                f"/{invocation.command.name} is for the screen; /help lists what there is in lines."
-            )
-        elif self._commands is not None:
-            self._begin(self._commands.run(invocation.command, invocation.argument))
-
-    async def _own_text_command(self, line: str, otherwise: str) -> None:
-        """Send the text of a Markdown command; one of the checkout is agreed to first."""
-        if self._opened is None:
-            return
-        workspace = Path(self._opened.session.state.session.workspace)
-        found = (await asyncio.to_thread(find_custom_commands, workspace, user_config_file().parent)).named(
-            line
-        )
-        if found is None:
-            self.paper.line(sanitize(without_middle(otherwise)))
-            return
-        command, arguments = found
-        if not await command.agreed_to(self._opened.session):
-            lines = [
-                f"/{command.name} comes with this checkout: its author, not you, wrote {one_line(command.place)}.",
-                f"It would send this text as your message{command.to_model}, and run nothing by itself:",
-                *dialogues.indented(reveal(command.body).split("\n")),
-            ]
-            if not await self.ask(dialogues.confirm(lines, "sends it, now and from now on")):
-                return
-            await command.agree(self._opened.session)
-        check = await command.check_model(self._opened.session)
-        if check.message:
-            self.paper.line(sanitize(check.message))
-        if check.usable:
-            typed = None if command.personal else arguments
-            await self.submit(command.expanded(arguments), typed, command.model)
+            if command in OFFERED:
+                self._begin(commands.run(command, argument))
+            else:
+                self.paper.line(f"/{command.name} is for the screen; /help lists what there is in lines.")
 
     def _names_a_server(self, text: str) -> bool:
         servers = None if self._opened is None else self._opened.session.servers
         return servers is not None and names_a_server(text, servers.rows())
 
     async def submit(self, text: str, typed: str | None = None, model: str = "") -> None:
-        """Start a run, or queue a message.
+        """Send a message (see `session_commands.submit`); where it cannot be sent, that is said.
 
-        Images are sent where `typed`, what the operator wrote of it (None: all), names them. `model`: that of this run
-        alone.
+        Images are sent where `typed`, what the operator wrote of it (None: all), names them.
         """
-        if self._opened is None:
+        if self._commands is None:
             return
-        session, typed = self._opened.session, text if typed is None else typed
+        session, written = self._commands.session, text if typed is None else typed
         try:
-            if session.servers is not None and self._names_a_server(text):
-                text = await expanded(text, session.servers)
-            blind = await session.blind_model(typed)
+            message = await with_servers(session, text) if typed is None else text
+            blind = await session.blind_model(written)
             if blind:
                 self.paper.line(sanitize(without_images(blind, "gets")))
-            self._narration.typed.add(text)
-            await session.submit(text, typed, model)
-        except (PromptError, ToolError, SessionError) as error:
+            self._narration.typed.add(message)
+            await submit(self._commands, message, written, model)
+        except (SessionError, ValueError) as error:
             self.paper.line(sanitize(str(error)))
 
     async def _own_command(self, command: str) -> None:
@@ -463,34 +431,35 @@ class PlainConsole:
             self.paper.lines(lines if whole else (), "  ")
             shown.update(lines)
 
-        run = self._own_run = OwnRun(command, self._opened.session, show)
+        run = self.own_run = OwnRun(command, self._opened.session, show)
         try:
             printed = await run.finish()
         finally:
-            self._own_run = None
+            self.own_run = None
         # How it ended, and what it did not end with a line feed.
         self.paper.lines((line for line in sanitize(printed).split("\n") if line not in shown), "  ")
 
     async def edit(self) -> str:
         """A text from the operator's editor, while what runs goes on. Raises `EditorError`, `ValueError`."""
-        self._editing = True
-        try:
-            with self._input.lent(), self.paper.lent():
-                return await edit("")
-        finally:
-            self._editing = False
-            self._wake()
+        with self._lent("There is no terminal for an editor."):
+            return await edit("")
 
     async def secret(self, prompt: str) -> str:
         """A line that is not shown as it is typed. Raises `ValueError` where nobody types."""
+        with self._lent("A key is typed at a terminal alone. Set its environment variable instead."):
+            with suppress(EOFError):
+                return await asyncio.to_thread(getpass, prompt)
+            return ""
+
+    @contextmanager
+    def _lent(self, otherwise: str) -> Iterator[None]:
+        """Another program has the terminal inside. Raises `ValueError`: `otherwise` where there is none."""
         if not self.interactive:
-            raise ValueError("A key is typed at a terminal alone. Set its environment variable instead.")
+            raise ValueError(otherwise)
         self._editing = True
         try:
             with self._input.lent(), self.paper.lent():
-                return await asyncio.to_thread(getpass, prompt)
-        except EOFError:
-            return ""
+                yield
         finally:
             self._editing = False
             self._wake()
@@ -501,13 +470,12 @@ class PlainConsole:
 
     def _completions(self, typed: str) -> list[str]:
         """What the last word of a line could be; called by the line editor, in its thread."""
-        name, space, _ = typed.removeprefix("/").partition(" ")
         word = typed.rpartition(" ")[2]
         if typed.startswith("/"):
-            if not space:
-                return [f"/{command.name} " for command in plain_commands() if command.name.startswith(name)]
-            command = slash.BY_NAME.get(name)
-            return [value for value in (command.values if command else ()) if value.startswith(word)]
+            session = None if self._commands is None else self._commands.session
+            fitting = slash.suggestions(typed, lambda command: values_of(command, session), OFFERED)
+            begin = len(typed) - len(word)
+            return [each.text[begin:] for each in fitting if each.text.startswith(typed.lower())]
         if not word.startswith("@") or self._files is None:
             return []
         if self._files.stale:
@@ -597,48 +565,28 @@ class PlainConsole:
                 self.put_in_prompt(opened.kept)
 
     async def _explained(self, opened: _Open) -> None:
-        await self.explain(opened.ask.why)
+        if (commands := self._commands) is not None:
+            await commands.carry_out(lambda: explain(commands, opened.ask.why))
         self.paper.lines(opened.ask.lines)
         opened.speaking = False
-
-    async def explain(self, seq: int) -> None:
-        """Write why the event came about."""
-        if self._opened is None:
-            return
-        try:
-            why = await explain_live(self._opened.session, seq)
-        except (JournalError, IndexError) as error:
-            self.paper.line(f"The journal does not tell: {sanitize(str(error))}")
-        else:
-            self.paper.lines(text_of(why_lines(why, WIDE)))
-
-    # --- models ---------------------------------------------------------------------------------------------
-
-    async def choose_model(self, settings: Settings) -> Offer | None:
-        """One of the models that can be used now."""
-        self.paper.line("Looking for models.")
-        rows = offers(await discover(settings, os.environ))
-        found = [row for row in rows if isinstance(row.value, Offer)][:MODELS_LISTED]
-        if not found:
-            self.paper.line(
-                "No profile, no server and no provider's key was found; --model NAME takes any name."
-            )
-            return None
-        said = [f"{one_line(row.text, 100)}  {one_line(row.about, 200)}".rstrip() for row in found]
-        chosen = await self.ask(dialogues.pick("Which model?", said))
-        value = None if chosen is None else found[chosen].value
-        return value if isinstance(value, Offer) else None
 
     async def _take_first_model(self) -> bool:
         """Where none is configured and somebody is here: offer what was found."""
         if not self._input.interactive:
             return False
         settings = await asyncio.to_thread(load_settings, self.arguments.overrides, self.arguments.config)
-        offer = await self.choose_model(settings)
-        if offer is None:
+        self.paper.line("Looking for models.")
+        found = list(offers(await discover(settings, os.environ)))[:LISTED]
+        if not found:
+            self.paper.line(
+                "No profile, no server and no provider's key was found; --model NAME takes any name."
+            )
             return False
-        chosen = {"model": offer.model, **({"api_base": offer.api_base} if offer.api_base else {})}
-        self.arguments = replace(self.arguments, overrides={**self.arguments.overrides, **chosen})
+        chosen = await self.ask(dialogues.pick("Models", found))
+        if not isinstance(chosen, Offer):
+            return False
+        taken = {"model": chosen.model, **({"api_base": chosen.api_base} if chosen.api_base else {})}
+        self.arguments = replace(self.arguments, overrides={**self.arguments.overrides, **taken})
         return True
 
 

@@ -21,6 +21,7 @@ from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from tui_agent.store.journal_index import EventSource
+    from tui_agent.store.recorder import SessionRecorder
 
 Scope = Literal["conversation", "files", "both"]
 
@@ -141,6 +142,34 @@ def kept_then(source: EventSource, seq: int) -> Kept | None:
             case _:
                 worked = worked or kinds[number - 1] in _WORKED
     return None
+
+
+class Rewinding:
+    """What going back needs of an open session."""
+
+    def __init__(self, recorder: SessionRecorder, checkpoints: Checkpoints) -> None:
+        self._recorder, self._checkpoints = recorder, checkpoints
+
+    def points(self) -> list[RewindPoint]:
+        """Where the session can go back to, the newest first."""
+        return points(self._recorder.state)
+
+    async def plan(self, point: RewindPoint, scope: Scope) -> RewindPlan:
+        """What going back would change; nothing is changed by asking. Raises `SessionError` during a run."""
+        return await plan(self._recorder.state, point, scope, self._checkpoints)
+
+    async def plan_undo(self) -> RewindPlan:
+        """What taking the newest rewind back would change. Raises `SessionError` where none can be."""
+        newest = self._recorder.state.rewound
+        if newest is None:
+            raise SessionError(
+                "There is no rewind to take back", "none was made since the last run", "Go back first."
+            )
+        return await plan_undo(self._recorder.state, newest, self._checkpoints)
+
+    async def carry_out(self, planned: RewindPlan) -> events.Rewound:
+        """Do what was planned: bring files back, and leave what came after the point out of the history."""
+        return self._recorder.record(await carry_out(planned, self._checkpoints))
 
 
 async def plan(state: RunState, point: RewindPoint, scope: Scope, checkpoints: Checkpoints) -> RewindPlan:

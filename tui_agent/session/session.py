@@ -55,16 +55,7 @@ from tui_agent.session.checkpointer import SessionCheckpointer
 from tui_agent.session.counters import Counters
 from tui_agent.session.fork_outputs import OUTPUT_FOLDER
 from tui_agent.session.learning import Learning
-from tui_agent.session.rewind import (
-    RewindPlan,
-    RewindPoint,
-    Scope,
-    carry_out,
-    kept_before_run,
-    plan,
-    plan_undo,
-    points,
-)
+from tui_agent.session.rewind import Rewinding, kept_before_run
 from tui_agent.session.servers import SessionServers
 from tui_agent.session.sub_agents import SubAgents
 from tui_agent.store.audit import rule_uses
@@ -139,6 +130,7 @@ class Session:
             settings.state_dir, workspace, self.id, secrets=recorder.secrets
         )
         self._checkpointer = SessionCheckpointer(recorder, self.checkpoints)
+        self.rewinding = Rewinding(recorder, self.checkpoints)
         if settings.sub_agents:
             lanes = SubAgents(
                 recorder,
@@ -380,7 +372,7 @@ class Session:
             self._start(self._driver.summarise())
             return ""
         if self.state.session.mode is events.Mode.PAUSED:
-            return "The run is paused: the older part is summarised when it goes on (F5 or /auto)."
+            return "The run is paused: the older part is summarised when it goes on (/auto)."
         return "The older part is summarised before the next call of the model."
 
     def skip_wait(self) -> bool:
@@ -535,23 +527,6 @@ class Session:
             raise ValueError(f"There is no command {name!r} in the background; running: {running}.")
         await self.background.stop(name, "operator")
 
-    def rewind_points(self) -> list[RewindPoint]:
-        """Where the session can go back to, the newest first."""
-        return points(self.state)
-
-    async def plan_rewind(self, point: RewindPoint, scope: Scope) -> RewindPlan:
-        """What going back would change; nothing is changed by asking. Raises `SessionError` during a run."""
-        return await plan(self.state, point, scope, self.checkpoints)
-
-    async def plan_undo(self) -> RewindPlan:
-        """What taking the newest rewind back would change. Raises `SessionError` where none can be."""
-        newest = self.state.rewound
-        if newest is None:
-            raise SessionError(
-                "There is no rewind to take back", "none was made since the last run", "Go back first."
-            )
-        return await plan_undo(self.state, newest, self.checkpoints)
-
     async def changes(self) -> str | None:
         """What the newest run has changed in the workspace, by tools or commands, as a patch; None: nothing was kept
         that would tell.
@@ -563,10 +538,6 @@ class Session:
             return await self.checkpoints.patch(ref)
         except SessionError:
             return None
-
-    async def rewind(self, planned: RewindPlan) -> events.Rewound:
-        """Do what was planned: bring files back, and leave what came after the point out of the history."""
-        return self._recorder.record(await carry_out(planned, self.checkpoints))
 
     async def wait(self) -> events.RunFinished | None:
         """Until the run under way (and those that queued messages start) has ended; None where none ran."""

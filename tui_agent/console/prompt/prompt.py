@@ -57,9 +57,11 @@ class Prompt(TextField):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "complete", "Complete", show=False),
-        Binding("shift+tab", "next_approval", "Next approval mode", show=False),
+        Binding("shift+tab", "screen.command('approve')", "Next approval mode", show=False),
         Binding("ctrl+underscore", "undo", "Undo", show=False),
-        Binding("alt+up", "take_back", "Take a queued message back", show=False, priority=True),
+        Binding(
+            "alt+up", "screen.command('unqueue')", "Take a queued message back", show=False, priority=True
+        ),
     ]
 
     @dataclass
@@ -77,20 +79,11 @@ class Prompt(TextField):
     class ModeShown(Message):
         """Vim's mode, or what its keys wait for, is another one."""
 
-    class QueueWanted(Message):
-        """The messages that wait are wanted."""
-
     @dataclass
     class Paged(Message):
         """The conversation is to be read on by a page, back by one (-1), or at its end (0)."""
 
         step: int
-
-    class NextApproval(Message):
-        """Another approval mode is wanted."""
-
-    class TakeBack(Message):
-        """The newest queued message is wanted back for editing."""
 
     def __init__(self, completions: Completions) -> None:
         super().__init__(
@@ -288,12 +281,6 @@ class Prompt(TextField):
         else:
             self.post_message(self.Paged(0))
 
-    def action_next_approval(self) -> None:
-        self.post_message(self.NextApproval())
-
-    def action_take_back(self) -> None:
-        self.post_message(self.TakeBack())
-
     def action_cursor_up(self, select: bool = False) -> None:
         """A line up; from the first line, to the completion or the text before."""
         if select or not self.navigator.is_first_wrapped_line(self.cursor_location):
@@ -301,7 +288,7 @@ class Prompt(TextField):
         elif self.completions.choice is not None:
             self.completions.move(-1)
         elif self.queue_above and not self.text:
-            self.post_message(self.QueueWanted())
+            self.call_next(self.run_action, "screen.command('queue')")
         else:
             self._recall(self.recall.previous(self.whole_text))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from tui_agent.console.looks.hints import key_line
+from tui_agent.frontend.commands.view import Waiting
 from tui_agent.terminal_text import one_line
 
 SHOWN = 4
@@ -22,13 +23,6 @@ MARGIN = " "
 
 DROP = "✕ "
 """What a click on drops the message; a click beside it goes to the list."""
-
-
-class Waiting(NamedTuple):
-    """A message that was typed and not delivered yet."""
-
-    id: str
-    text: str
 
 
 class QueuedMessages(Static, can_focus=True):

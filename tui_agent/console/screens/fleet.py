@@ -313,15 +313,6 @@ class FleetScreen(DashboardScreen):
         ):
             self.fleet.stop_all()
 
-    @work(group="commands")
-    async def action_quit(self) -> None:
-        """Leave; open runs stay as they are."""
-        text = "Open runs stay as they are, and the same command goes on with them."
-        if not self.running or await self.ask(
-            AskScreen("Leave the board?", text, ("q", "leave"), ("s", "stay"))
-        ):
-            await self.app.leave()
-
     async def _confirmed(self, title: str, text: str) -> bool:
         return await self.ask(AskScreen(title, text, ("y", "stop"), ("n", "go on"), no_first=True))
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 LOOK = 0.25
 """Seconds between two looks at whether the session has grown."""
-OF_THE_REPLAY = frozenset({"play", "event", "stop_at", "edge", "speed", "fork"})
+OF_THE_REPLAY = frozenset({"play", "event", "stop_at", "edge", "speed"})
 """Actions whose keys belong to a card that has the focus."""
 
 
@@ -124,7 +124,8 @@ class FollowedScreen(ReplayScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A card that has the focus has its keys."""
         card = None if self.card_host is None else self.card_host.card
-        if action in OF_THE_REPLAY and card is not None and card.has_focus_within:
+        of_the_replay = action in OF_THE_REPLAY or (action, *parameters) == ("command", "fork")
+        if of_the_replay and card is not None and card.has_focus_within:
             return False
         return super().check_action(action, parameters)
 
@@ -158,16 +159,6 @@ class FollowedScreen(ReplayScreen):
         board = next((tab for tab in self.app.tabs if tab.is_board), None)
         if board is not None:
             self.app.show_tab(board)
-
-    @work(group="commands")
-    async def action_quit(self) -> None:
-        """Leave as the board does, where there is one."""
-        board = next((tab for tab in self.app.tabs if tab.is_board), None)
-        if board is None:
-            await self.app.leave()
-        else:
-            self.app.show_tab(board)
-            await board.run_action("quit")
 
     def usual_hints(self) -> Sequence[Hint]:
         return [Hint("Esc", "board", "escape"), *key_hints("help", "quit"), *own_hints()[1:]]

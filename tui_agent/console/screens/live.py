@@ -1,7 +1,6 @@
 """The live screen: the dashboard, cards, the queue, the prompt, status and keys, over a session.
 
-It draws the session's state at most so often a second; what the operator can ask of the session is what `SessionScreen`
-and `SettingsCommands` do.
+It draws the session's state at most so often a second; what the operator can ask of the session is in its `commands`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -23,7 +21,7 @@ from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.looks.splash import PLACEHOLDER, PromptOutline
 from tui_agent.console.prompt.completion import Completions
 from tui_agent.console.screens.dashboard_screen import command_bindings, key_hints
-from tui_agent.console.screens.settings_commands import SettingsCommands
+from tui_agent.console.screens.session_screen import SessionScreen
 from tui_agent.console.terminal.timers import once
 from tui_agent.core.names import Phase
 from tui_agent.frontend.commands import registry as commands
@@ -68,7 +66,7 @@ def mentioned(typed: str) -> tuple[str, str] | None:
     return before, word
 
 
-class LiveScreen(SettingsCommands):
+class LiveScreen(SessionScreen):
     """The widgets of a live session."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -353,8 +351,8 @@ class LiveScreen(SettingsCommands):
             self.own_run.interrupt()
         elif self.operator.questions:
             self.say("A question waits: F8 or Enter goes to it, Ctrl+C interrupts the run.")
-        else:
-            self.interrupt()
+        elif self.running:
+            self.commands.run("interrupt")
 
     def action_copy_or_interrupt(self) -> None:
         """Ctrl+C copies what is selected, interrupts what runs, or empties the prompt; it never ends the program."""
@@ -365,7 +363,7 @@ class LiveScreen(SettingsCommands):
         elif self.own_run is not None:
             self.own_run.interrupt()
         elif self.running:
-            self.interrupt()
+            self.commands.run("interrupt")
         elif focused is self.prompt and self.prompt.text.strip():
             self.prompt.take()
             self.say("The prompt is empty: Up brings back what was written.")
@@ -380,17 +378,18 @@ class LiveScreen(SettingsCommands):
         card = None if self.card_host is None else self.card_host.card
         return card if isinstance(card, GateCard) else None
 
-    def edit_note(self) -> None:
-        """Open the note in the card of the request that waits."""
+    def edit_note(self) -> bool:
+        """Open the note in the card of the request that waits; False where no such card is shown."""
         if (card := self._gate_card) is not None:
             card.arm()
             card.edit()
+        return card is not None
 
     def keep_note(self) -> None:
         """Take the note as it stands in the card's open editor."""
         card = self._gate_card
         if card is not None and card.edited != card.question.note:
-            self.rewrite_note(card.edited)
+            self.commands.rewrite_note(card.edited)
 
     def _close_small_things(self) -> bool:
         if self._completions.choice is not None:
@@ -410,9 +409,9 @@ class LiveScreen(SettingsCommands):
         """Go to the card; where another tab has one, to the inbox; without any, skip the wait of a failed call."""
         card = None if self.card_host is None else self.card_host.card
         if card is None and self.state is not None and self.state.phase is Phase.BACKOFF:
-            self.run_command("skip-wait")
+            self.commands.run("skip-wait")
         elif card is None and any(tab.questions for tab in self.app.tabs):
-            self.action_inbox()
+            self.commands.run("inbox")
         elif card is None:
             self.prompt.focus()
         elif not card.has_focus_within:
@@ -427,10 +426,12 @@ class LiveScreen(SettingsCommands):
         if self.dashboard is not None and not commands.names_command(event.text):
             self.dashboard.page_conversation(0)
         if self.names_a_server(event.text):
-            self.ask_servers(event.text.strip())
+            # A server may take its time.
+            self.run_worker(self.submit(event.text.strip()), group="commands")
             return
         if event.text.startswith("!"):
-            self.run_own_command(event.text[1:].strip())
+            own = event.text[1:].strip()
+            self.when_open(lambda: self.run_own_command(own))
             return
         if not commands.names_command(event.text):
             self._look_for_images(event.text, sent=True)
@@ -446,9 +447,9 @@ class LiveScreen(SettingsCommands):
         try:
             invocation = commands.parse(line)
         except commands.UnknownCommandError as error:
-            self.send_own_command(line, str(error))
+            self.commands.send_custom(line, str(error))
         else:
-            self.run_command(invocation.command.name, invocation.argument)
+            self.commands.run(invocation.command.name, invocation.argument)
 
     def on_prompt_mode_shown(self) -> None:
         self._say_keys()
@@ -509,34 +510,19 @@ class LiveScreen(SettingsCommands):
     def _end_wait(self, *, skip: bool) -> None:
         """Call the model again now, or pause the run."""
         if skip:
-            self.run_command("skip-wait")
+            self.commands.run("skip-wait")
         else:
-            self.interrupt()
+            self.commands.run("interrupt")
 
     def on_prompt_paged(self, event: Prompt.Paged) -> None:
         if self.dashboard is not None:
             self.dashboard.page_conversation(event.step)
 
-    def on_prompt_next_approval(self, event: Prompt.NextApproval) -> None:
-        event.stop()
-        self.run_command("approve")
-
-    def on_prompt_take_back(self, event: Prompt.TakeBack) -> None:
-        """Put the newest queued message back into the prompt."""
-        self.action_unqueue()
-
-    def on_prompt_queue_wanted(self) -> None:
-        """Go to the messages that wait."""
-        self.action_queue()
-
-    def action_queue(self) -> None:
+    def focus_queue(self) -> None:
         """Go to the messages that wait, the newest first."""
         if self._queued is not None:
             self._queued.show(self.queue)  # with a message that was sent just now
-        if self._queued is not None and self._queued.waiting:
             self._queued.focus()
-        else:
-            self.say("No message is queued.")
 
     def on_queued_messages_chosen(self, event: QueuedMessages.Chosen) -> None:
         """Edit, drop or send a message that waits."""
@@ -546,7 +532,7 @@ class LiveScreen(SettingsCommands):
             case "drop":
                 self.unqueue(event.message.id)
             case "send":
-                self.send_now()
+                self.commands.send_now()
                 self.prompt.focus()
 
     def on_queued_messages_left(self) -> None:
@@ -583,18 +569,18 @@ class LiveScreen(SettingsCommands):
 
     def on_gate_card_go(self, event: GateCard.Go) -> None:
         """Send the request that waits."""
-        self.run_command(event.command)
+        self.commands.run(event.command)
 
     def on_gate_card_note_changed(self, event: GateCard.NoteChanged) -> None:
         """The note was edited or dropped in its card."""
-        self.rewrite_note(event.note)
+        self.commands.rewrite_note(event.note)
 
     def _works_elsewhere(self) -> bool:
         """Whether the operator is in a pane or on a screen above."""
         return self.app.screen is not self or self.focused not in (None, self.prompt)
 
     def _suggest(self, typed: str) -> Sequence[Suggestion]:
-        found = commands.suggestions(typed, self.values_of) if typed.startswith("/") else []
+        found = commands.suggestions(typed, self.commands.values_of) if typed.startswith("/") else []
         if typed.startswith("/") and " " not in typed:
             found += self._own_suggestions(typed)
         mention = mentioned(typed)
@@ -614,12 +600,13 @@ class LiveScreen(SettingsCommands):
 
     @work(group="own-commands", exclusive=True)
     async def _read_custom_commands(self) -> None:
+        from tui_agent.frontend.commands.custom import read_custom_commands
         from tui_agent.terminal_text import one_line
 
         known = self.custom_commands
         if self.session is None:
             return
-        found = await self.read_custom_commands(self.session)
+        found = self.custom_commands = await read_custom_commands(self.session)
         # A list that was closed stays closed.
         offered = known is None or self._completions.choice is not None
         if found != known and offered and self.prompt.text.startswith("/"):
@@ -655,91 +642,19 @@ class LiveScreen(SettingsCommands):
         if mentioned(self.prompt.text) is not None:
             self._completions.offer(self.prompt.text)
 
-    @work(group="commands")
-    async def action_history(self) -> None:
-        """Choose an earlier prompt."""
-        from tui_agent.console.screens.pick import PickScreen
-        from tui_agent.frontend.lines.passages import Row
-
-        texts = dict.fromkeys(reversed(self.prompt.recall.entries))
-        if not texts:
-            self.say("There is no earlier prompt yet.")
-            return
-        rows = [Row(text, "", text) for text in texts]
-        chosen = await self.ask(PickScreen("Earlier prompts", rows))
-        if chosen is not None:
-            self.prompt.put(chosen)
-        self.prompt.focus()
-
-    def action_vim(self, wanted: str = "") -> None:
-        """Vim keys in the prompt, or none."""
-        if wanted not in {"", "on", "off"}:
-            self.say("Write /vim on, or /vim off.", "warning")
-            return
-        on = self.prompt.vim is None if not wanted else wanted == "on"
-        self.prompt.use_vim(on)
-        self.say(
-            "Vim keys: Esc leaves insert mode, and does in normal mode what it does without Vim."
-            if on
-            else "The prompt's own keys."
-        )
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """In Vim's normal mode Ctrl+R does again what was undone."""
-        if action == "history" and self.prompt.commanded and self.focused is self.prompt:
+        if (
+            (action, *parameters) == ("command", "history")
+            and self.prompt.commanded
+            and self.focused is self.prompt
+        ):
             return False
         return super().check_action(action, parameters)
 
-    @work(group="editor")
-    async def action_editor(self) -> None:
-        """Edit the prompt's text in the operator's editor; the terminal is the editor's while the run goes on."""
-        from textual.app import SuspendNotSupported
-
-        from tui_agent.frontend.editor import EditorError, edit
-
-        try:
-            with self.app.suspend():
-                text = await edit(self.prompt.whole_text)
-        except SuspendNotSupported:
-            self.say("This terminal cannot be lent to an editor.", "warning")
-        except EditorError as error:
-            self.say(str(error), "warning")
-        else:
-            self.prompt.put(text)
-        self.prompt.focus()
-
-    def action_new(self, task: str = "") -> None:
-        """Start a session in a tab of its own."""
-        self.app.open_tab(self._anew(task))
-
-    @work(group="commands")
-    async def action_clear(self) -> None:
-        """Start a session in this one's place; ask first where a run is under way."""
-        if not self.running or await self._confirm(1, "Closing this session"):
-            self.app.open_tab(self._anew(), instead_of=self)
-
-    def _anew(self, task: str = "") -> ConsoleArguments:
-        """A new session, with the model that this one has now, and its server."""
-        overrides = dict(self.arguments.overrides)
-        session = self.session
-        if session is not None and self.arguments.demo is None:
-            now = {"model": session.state.session.model, "api_base": session.settings.api_base}
-            start = {"model": session.settings.model, "api_base": overrides.get("api_base")}
-            overrides |= {key: value for key, value in now.items() if value and value != start[key]}
-        return replace(
-            self.arguments,
-            overrides=overrides,
-            task=task or None,
-            demo=None,
-            resume=None,
-            replay=None,
-            at_event=0,
-            at_words=(),
-        )
-
-    def put_in_prompt(self, text: str) -> None:
-        """Offer a text for editing, before what stands in the prompt already."""
-        draft = self.prompt.whole_text
+    def put_in_prompt(self, text: str, *, instead: bool = False) -> None:
+        """Offer a text for editing, before what stands in the prompt already, or instead of it."""
+        draft = "" if instead else self.prompt.whole_text
         self.prompt.put(f"{text}\n{draft}" if draft else text)
         self.prompt.focus()
 

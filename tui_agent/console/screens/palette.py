@@ -37,7 +37,7 @@ def entries(screen: DashboardScreen) -> Iterator[PaletteRow]:
         label = command.usage.removeprefix("/") + key
         yield PaletteRow(label, command.help, command.name, "", not command.needs_argument)
         # What the command does is said once, of the command alone.
-        for value in screen.values_of(command):
+        for value in screen.commands.values_of(command):
             yield PaletteRow(f"{command.name} {value}", "", command.name, value, True)
     for own in (
         screen.custom_commands.commands
@@ -58,7 +58,7 @@ class CommandProvider(Provider):
         if not isinstance(screen, DashboardScreen):
             return
         if entry.complete:
-            screen.run_command(entry.name, entry.argument)
+            screen.commands.run(entry.name, entry.argument)
         else:
             screen.put_in_prompt(f"/{entry.name} ")
 

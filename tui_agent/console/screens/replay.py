@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from tui_agent.config.keys import REPLAY
 from tui_agent.console.looks.hints import Hint, KeyHints
-from tui_agent.console.screens.dashboard_screen import DashboardScreen, Patch, command_bindings, key_hints
+from tui_agent.console.screens.dashboard_screen import DashboardScreen, command_bindings, key_hints
 from tui_agent.console.terminal.timers import once
 from tui_agent.frontend.commands.registry import BACKWARDS, REPLAY_ACTIONS, key_label, with_shift
 
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from tui_agent.frontend.arguments import ConsoleArguments
     from tui_agent.frontend.operator import AnyQuestion
     from tui_agent.frontend.startup import Recorded
-    from tui_agent.frontend.why import Why
-    from tui_agent.session.recordings import Recording
     from tui_agent.session.replay import Stop
     from tui_agent.store.errors import JournalError
 
@@ -79,15 +76,6 @@ class _LeftError(Exception):
     """The screen was left while the session was being read."""
 
 
-def _unforkable(recording: Recording) -> str:
-    if recording.judged_by and not recording.foreign:
-        return (
-            f"This is the session as {recording.judged_by} judges it, which is not what was recorded: "
-            "replay it without --policy and fork it there."
-        )
-    return "This is no saved session: agent-tui sessions import makes it one, which can be forked."
-
-
 class ReplayScreen(DashboardScreen):
     """A saved session."""
 
@@ -109,7 +97,7 @@ class ReplayScreen(DashboardScreen):
         Binding("left_square_bracket", "speed(-1)", "Slower", priority=True, id="replay-slower"),
         Binding("right_square_bracket", "speed(1)", "Faster", priority=True, id="replay-faster"),
         *_stop_bindings(),
-        Binding("f", "fork", "Fork from here", id="replay-fork"),
+        Binding("f", "command('fork')", "Fork from here", id="replay-fork"),
     ]
 
     def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
@@ -155,41 +143,6 @@ class ReplayScreen(DashboardScreen):
 
     def time_of(self, state: RunState) -> float:
         return state.at if self.player is None else self.player.now
-
-    async def gather_why(self, seq: int, call_id: str) -> Why:
-        from tui_agent.frontend.why import explain
-
-        if self.player is None:
-            raise IndexError("the session is still being read")
-        return explain(self.player.replay, seq, call_id)
-
-    async def patch(self) -> Patch | None:
-        """Up to the position, or the step before it; None where the session's checkpoints are not on this machine."""
-        from pathlib import Path
-
-        from tui_agent.session.rewind import kept_before_run
-        from tui_agent.store.checkpoints import Checkpoints
-        from tui_agent.store.errors import SessionError
-        from tui_agent.store.journal import sessions_folder
-        from tui_agent.store.provenance import is_foreign
-
-        state, settings, player = self.state, self.settings, self.player
-        if state is None or settings is None or self.recorded is None or player is None:
-            return None
-        before, path = kept_before_run(state), self.recorded.path
-        after = player.replay.kept_then(player.position)
-        folder = path if path.is_dir() else path.parent
-        if (
-            after is None
-            or before in {"", after.ref}
-            or is_foreign(folder, sessions_folder(settings.state_dir))
-        ):
-            return None
-        checkpoints = Checkpoints(settings.state_dir, Path(state.session.workspace), state.session.id)
-        try:
-            return Patch(await checkpoints.patch(before, after.ref), whole=after.exact)
-        except SessionError:
-            return None
 
     def compose(self) -> ComposeResult:
         yield self.splash
@@ -372,25 +325,6 @@ class ReplayScreen(DashboardScreen):
         state = self.state if self.player is not None and self.player.there else None
         title = "" if state is None else one_line(state.session.title or state.run.task, 80)
         return Standing(f"replay {title}".rstrip(), "«", "muted")
-
-    @work(group="commands")
-    async def action_fork(self) -> None:
-        """Go on from the event that is shown, in a session of its own."""
-        recorded, player = self.recorded, self.player
-        if recorded is None or player is None:
-            return
-        if not recorded.recording.as_recorded:
-            self.say(_unforkable(recorded.recording))
-        elif not player.there:
-            self.say("The session is still being read up to here.")
-        else:
-            seq = max(1, player.position)
-            await self.fork_after(recorded.path, player.replay.state_at(seq), seq)
-
-    @work(group="commands")
-    async def action_export(self, argument: str = "") -> None:
-        if self.recorded is not None:
-            await self.export_to_file(self.recorded.path, argument)
 
     def on_scrubber_sought(self, event: Scrubber.Sought) -> None:
         """Go to the place that was clicked."""

@@ -48,19 +48,30 @@ class ReportPane(LinePane):
 
 
 class ReportScreen(ModalScreen[None]):
-    """`lines` makes them for a width in cells; the lower edge names the keys that scroll where they do."""
+    """The lower edge names the keys that scroll where they do."""
 
     DEFAULT_CSS = """
     ReportScreen { align: center middle; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,enter", "dismiss(None)", "Back", show=False, priority=True),
+        Binding("escape,q,enter,w,f9", "dismiss(None)", "Back", show=False, priority=True),
     ]
 
-    def __init__(self, title: str, lines: Callable[[int], Iterable[Line]]) -> None:
+    def __init__(
+        self,
+        title: str,
+        lines: Callable[[int], Iterable[Line]],
+        columns: int | None = None,
+        *,
+        moves: bool = False,
+    ) -> None:
+        """`lines` makes them for a width in cells, anew every second where the report `moves`."""
         super().__init__()
+        self._moves = moves
         self.pane = ReportPane(lines)
+        if columns is not None:
+            self.pane.styles.width = columns
         self.pane.border_title = Content(title)
 
     def compose(self) -> ComposeResult:
@@ -69,7 +80,13 @@ class ReportScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         """The pane scrolls by the keys."""
         self.pane.focus()
+        if self._moves:
+            self.set_interval(1.0, self._again)
         self.watch(self.pane, "show_vertical_scrollbar", self._name_keys)
+
+    def _again(self) -> None:
+        self.pane.redraw()
+        self.pane.refresh(layout=True)
 
     def _name_keys(self, scrolls: bool) -> None:
         self.pane.border_subtitle = key_line(("Esc", "close"), *([("↑↓", "scroll")] if scrolls else []))

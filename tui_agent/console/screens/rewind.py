@@ -16,7 +16,8 @@ from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.looks.option_row import Option, OptionRow
 from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.screens.framed import FramedScreen
-from tui_agent.frontend.commands.rewind_text import RewindChoice, preview
+from tui_agent.frontend.commands.rewind import preview
+from tui_agent.frontend.commands.view import RewindChoice
 from tui_agent.frontend.lines.passages import Passage
 from tui_agent.frontend.lines.styled import Line, Span, pad
 from tui_agent.quantities import time_of_day
@@ -104,10 +105,11 @@ class RewindScreen(FramedScreen["RewindPlan | None"]):
 
     low = 20
 
-    def __init__(self, session: Session, choices: Sequence[RewindChoice], cursor: int) -> None:
+    def __init__(self, session: Session, choices: Sequence[RewindChoice]) -> None:
+        """The newest point is chosen at first, and not the rewind that can be taken back, which stands before it."""
         super().__init__("Go back")
         self._session = session
-        self._list = RewindList(choices, cursor)
+        self._list = RewindList(choices, int(len(choices) > 1 and choices[0].point is None))
         self._wanted: Scope = "both"
         self._scopes = OptionRow(SCOPES, "both")
         self._scopes.can_focus = False
@@ -181,9 +183,9 @@ class RewindScreen(FramedScreen["RewindPlan | None"]):
         point = self._point
         try:
             if point is None:
-                plan = await self._session.plan_undo()
+                plan = await self._session.rewinding.plan_undo()
             else:
-                plan = await self._session.plan_rewind(point, self.scope)
+                plan = await self._session.rewinding.plan(point, self.scope)
         except SessionError as error:
             return None, [
                 Passage(f"{error.what}: {error.why}.", "error"),

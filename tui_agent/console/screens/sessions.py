@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, ParamSpec, TypeVar
 
 from textual import work
 from textual.binding import Binding, BindingType
@@ -23,6 +23,7 @@ from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.screens.catalog import Catalog
 from tui_agent.console.screens.line import LineScreen
 from tui_agent.console.screens.session_tree import SessionBranch, entries
+from tui_agent.frontend.commands.view import Chosen
 from tui_agent.frontend.lines.glyphs import OUTCOMES
 from tui_agent.frontend.lines.styled import Line, Span, clip, pad, pad_left, width_of
 from tui_agent.frontend.startup import yielding_threads
@@ -56,15 +57,6 @@ LOW = 16
 
 ROLES = {"operator": "» you", "model": "· model", "error": "✗ error", "title": "≡ title"}
 """Who said what was found."""
-
-
-class Chosen(NamedTuple):
-    """A session, what to do with it, and the event at which words were found (0: none were looked for)."""
-
-    session_id: str
-    what: Literal["resume", "replay"]
-    at: int = 0
-    words: tuple[str, ...] = ()
 
 
 class SessionList(CursorList[SessionBranch]):

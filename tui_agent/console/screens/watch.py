@@ -12,8 +12,6 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from textual import work
-
 from tui_agent.console.screens.dashboard_screen import key_hints
 from tui_agent.console.screens.followed import FollowedScreen
 from tui_agent.console.screens.replay import own_hints
@@ -195,32 +193,15 @@ class WatchScreen(FollowedScreen):
     def usual_hints(self) -> Sequence[Hint]:
         return [*key_hints("help", "quit"), *own_hints()[1:3], *key_hints("panes", "jump", "find")]
 
-    @work(group="commands")
-    async def action_fork(self) -> None:
-        """Go on from the event that is shown, in a session of ours."""
-        player, watching = self.player, self._watching
-        if player is None or watching is None or not player.there or not player.position:
-            self.say("The session is still being read up to here.")
-            return
-        seq = player.position
-        folder = await asyncio.to_thread(self._kept, seq)
-        if folder is not None:
-            await self.fork_after(folder, player.replay.state_at(seq), seq)
-
-    def _kept(self, seq: int) -> Path | None:
-        """A saved session of what is known up to an event; None where it cannot be written, which is said."""
+    def kept(self, seq: int) -> Path:
+        """A saved session of what is known up to an event. Raises `SessionError` where it cannot be written."""
         from tui_agent.formats.importers.load import keep
-        from tui_agent.store.errors import SessionError
         from tui_agent.store.journal import sessions_folder
         from tui_agent.store.redaction import Redactor
 
         watching = self._watching
         if watching is None:
-            return None
+            raise ValueError("The session is still being read.")
         known = [watching.source.event(number) for number in range(1, seq + 1)]
         sessions = sessions_folder(watching.settings.state_dir)
-        try:
-            return keep(known, watching.watched.path, sessions, Redactor.from_environment(os.environ))
-        except SessionError as error:
-            self.app.call_from_thread(self.say, str(error), "error")
-            return None
+        return keep(known, watching.watched.path, sessions, Redactor.from_environment(os.environ))

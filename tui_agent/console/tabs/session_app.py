@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tui_agent.config.settings import Settings
     from tui_agent.config.user_file import UserFile
-    from tui_agent.console.tabs.tab import Standing, Tab
+    from tui_agent.console.tabs.tab import Commands, Standing, Tab
     from tui_agent.frontend.arguments import ConsoleArguments
     from tui_agent.frontend.startup import Opened
     from tui_agent.models.hosted import KeptHost
@@ -76,6 +76,10 @@ class SessionApp(ThemedApp):
 
     def make_screen(self, arguments: ConsoleArguments, mode: str) -> Tab:
         """The screen of a tab, yet without its session; `mode` is its id."""
+        raise NotImplementedError
+
+    def commands_of(self, screen: Tab) -> Commands:
+        """The commands of a tab."""
         raise NotImplementedError
 
     def get_default_screen(self) -> Tab:
@@ -250,16 +254,9 @@ class SessionApp(ThemedApp):
         self.run_worker(self._copy(text, what), group="copy")
 
     async def _copy(self, text: str, what: str) -> None:
-        from tui_agent.frontend.clipboard import TERMINAL_LIMIT, copied, copy_by_tool
-        from tui_agent.terminal_text import sanitize_between_tabs
+        from tui_agent.frontend.clipboard import copy
 
-        text = sanitize_between_tabs(text)
-        if not text:
-            self.notify("There is nothing to copy.", markup=False)
-            return
-        if len(text.encode()) <= TERMINAL_LIMIT:
-            self.copy_to_clipboard(text)
-        self.notify(copied(text, what, await copy_by_tool(text)), timeout=4, markup=False)
+        self.notify(await copy(text, what, self.copy_to_clipboard), timeout=4, markup=False)
 
     # --- leaving --------------------------------------------------------------------------------------------
 

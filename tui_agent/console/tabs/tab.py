@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from tui_agent.console.terminal.compositor import SparingScreen
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from tui_agent.config.settings import Settings
     from tui_agent.frontend.arguments import ConsoleArguments
+    from tui_agent.frontend.commands.registry import Command
     from tui_agent.frontend.operator import AnyQuestion
     from tui_agent.frontend.startup import Opened
 
@@ -24,6 +25,19 @@ class Standing(NamedTuple):
     waits: int = 0
 
 
+class Commands(Protocol):
+    """The commands of a tab."""
+
+    def run(self, name: str, argument: str = "") -> None:
+        """Do what the command of this name does; long ones go on in the background."""
+
+    def values_of(self, command: Command) -> Sequence[str]:
+        """What the command's argument can be."""
+
+    def explain(self, seq: int, call_id: str) -> None:
+        """Show why an event came about."""
+
+
 class Tab(SparingScreen):
     """The screen at the bottom of a mode; its id is the mode's name."""
 
@@ -35,6 +49,10 @@ class Tab(SparingScreen):
         self.arguments = arguments
         self.opened: Opened | None = None
         """The live session of this tab, from when it is open until it is closed."""
+
+    @property
+    def commands(self) -> Commands:
+        raise NotImplementedError
 
     @property
     def settings(self) -> Settings | None:

@@ -17,15 +17,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.config.layers import unsafe_value
+from tui_agent.config.settings import user_config_file
 from tui_agent.frontend.commands.registry import BY_NAME, Suggestion
+from tui_agent.frontend.commands.view import Question
 from tui_agent.models.choose import NameCheck
 from tui_agent.store.trust_file import TrustFile
-from tui_agent.terminal_text import escaped_line, one_line, sanitize_paste
+from tui_agent.terminal_text import escaped_line, one_line, reveal, sanitize_paste
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.skills import SkillError, split_front_matter
 from tui_agent.tools.workspace import Workspace
 
 if TYPE_CHECKING:
+    from tui_agent.frontend.commands.view import LiveView
     from tui_agent.session.session import Session
 
 CHECKOUT_FOLDER = ".agent-tui/commands"
@@ -171,6 +174,43 @@ def find_custom_commands(workspace: Path, config_folder: Path) -> CustomCommands
                 if other is not command:
                     bad.append((place, f"/{command.name} is already the command in {other.place}"))
     return CustomCommands(tuple(sorted(found.values(), key=lambda command: command.name)), tuple(bad))
+
+
+async def read_custom_commands(session: Session) -> CustomCommands:
+    """The commands that there are now."""
+    workspace = Path(session.state.session.workspace)
+    return await asyncio.to_thread(find_custom_commands, workspace, user_config_file().parent)
+
+
+async def send_custom_command(view: LiveView, line: str, otherwise: str) -> str:
+    """Send the text of the command that `line` names; one of the checkout is agreed to first, once for each text.
+
+    Raises `ValueError`: `otherwise` where there is none, or why its model cannot be called.
+    """
+    session = view.session
+    found = (await read_custom_commands(session)).named(line)
+    if found is None:
+        raise ValueError(otherwise)
+    command, arguments = found
+    if not await command.agreed_to(session):
+        text = (
+            f"Not you but whoever wrote this repository wrote {one_line(command.place)}. It would send this text as "
+            f"your message{command.to_model}, and run nothing by itself:\n\n{reveal(command.body)}"
+        )
+        send, leave = ("y", "send it, now and from now on"), ("n", "do not send it")
+        if not await view.confirm(Question(f"/{command.name} comes with this checkout", text, send, leave)):
+            view.put_in_prompt(line)
+            return ""
+        await command.agree(session)
+    check = await command.check_model(session)
+    if not check.usable:
+        raise ValueError(check.message)
+    if command.model:
+        view.say(f"/{command.name} goes to {command.model}, for this run alone. {check.message}".rstrip())
+    # What a checkout wrote names no images.
+    typed = None if command.personal else arguments
+    await view.submit(command.expanded(arguments), typed, command.model, line)
+    return ""
 
 
 def _files(root: Path) -> Iterator[Path]:

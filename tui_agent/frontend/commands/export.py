@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+
+
+async def export(source: Path, argument: str) -> str:
+    """Write the session in the folder (or file) `source`; where it is then, in words. Raises as `export_file`."""
+    return f"The session was written to {await asyncio.to_thread(export_file, source, argument)}"
 
 
 def export_file(source: Path, argument: str) -> Path:
@@ -17,7 +23,7 @@ def export_file(source: Path, argument: str) -> Path:
     given, _, name = argument.partition(" ")
     form = next((form for form in FORMATS if form == (given or "markdown")), None)
     if form is None:
-        raise ValueError(f"there is no format {given}; choose one of {', '.join(FORMATS)}.")
+        raise ValueError(f"There is no format {given}. Choose one of {', '.join(FORMATS)}.")
     text = export_session(source, form)
     file = user_path(name.strip() or f"agent-tui-{source.name}{SUFFIXES[form]}")
     try:

@@ -1,8 +1,7 @@
 """Every command once: its name, its key, its argument, its help. Slash commands, the palette, the key bindings,
 the hints and the help screen are made from this list.
 
-What a command does to the session alone is in `session_commands`; the others are carried out by the method of the same
-name of the screen: `/next-pane` is `action_next_pane`.
+What each does is in `session_commands`; what is about a screen alone, in `console.commands`.
 """
 
 from __future__ import annotations
@@ -32,18 +31,13 @@ class Command:
     argument: str = ""
     """How the argument is called in the help; in brackets where it may be left out."""
     values: tuple[str, ...] = ()
-    """What the argument can be; where it depends on the session, `DashboardScreen.values_of` knows."""
+    """What the argument can be; where it depends on the session, `session_commands.values_of` knows."""
     key: str = ""
     """Textual's name of the key; shown by `key_label`."""
     replay: bool = False
     """Also makes sense over a saved session."""
     slash: bool = True
     """Can be written in the prompt; else it is a key's alone, of the replay."""
-
-    @property
-    def action(self) -> str:
-        """Textual's name of the screen's method, without `action_`."""
-        return self.name.replace("-", "_")
 
     @property
     def pressed(self) -> str:
@@ -337,12 +331,12 @@ def parse(line: str) -> Invocation:
     return Invocation(command, argument)
 
 
-def suggestions(typed: str, values_of: ValuesOf) -> list[Suggestion]:
-    """What could complete `typed`: commands while the name is open, values after it."""
+def suggestions(typed: str, values_of: ValuesOf, offered: Sequence[Command] = COMMANDS) -> list[Suggestion]:
+    """What could complete `typed`: commands of those that are offered while the name is open, values after it."""
     name, space, argument = typed.removeprefix("/").partition(" ")
     if not space:
-        begins = [command for command in COMMANDS if command.name.startswith(name.lower())]
-        within = [command for command in COMMANDS if name.lower() in command.name and command not in begins]
+        begins = [command for command in offered if command.name.startswith(name.lower())]
+        within = [command for command in offered if name.lower() in command.name and command not in begins]
         return [_of_command(command) for command in (*begins, *within)]
     command = BY_NAME.get(name.lower())
     if command is None:

@@ -1,64 +1,77 @@
-"""The text of rewinding: the points to go back to, what a rewind would change, what it has changed. No widget here."""
+"""Going back: `/rewind`, `/undo` and `/redo`, and their words: what a rewind would change, and what it has changed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from tui_agent.frontend.commands.view import Question, RewindChoice
 from tui_agent.frontend.lines.passages import GAP, Passage
 from tui_agent.quantities import counted
+from tui_agent.store.errors import SessionError
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from tui_agent.session.rewind import RewindPlan, RewindPoint
-    from tui_agent.session.session import Session
+    from tui_agent.frontend.commands.view import LiveView
+    from tui_agent.session.rewind import RewindPlan
 
 MARKS = {"create": ("+", "diff-add"), "change": ("~", "warn"), "delete": ("-", "diff-remove")}
 
 
-class RewindChoice(NamedTuple):
-    """A line of the list: a point to go back to, or (None) the newest rewind to take back."""
-
-    point: RewindPoint | None
-    label: str
-    at: float
-
-
-def choices_of(session: Session) -> list[RewindChoice]:
-    """The lines of the list; the newest rewind comes first, as long as it can be taken back.
-
-    Raises `SessionError` during a run, and where there is nothing to go back to.
-    """
-    from tui_agent.store.errors import SessionError
-
-    state = session.state
-    if state.running:
+async def rewind(view: LiveView, argument: str) -> str:
+    """Go back to an earlier point; `undo`: take the newest rewind back. Raises `SessionError` where nothing can be."""
+    session = view.session
+    if argument not in {"", "undo"}:
+        raise ValueError("Write /rewind, or /rewind undo.")
+    if session.state.running:
         raise SessionError("Nothing can be rewound now", "a run goes on", "Stop it first with /stop.")
-    choices = [RewindChoice(point, point.label, point.at) for point in session.rewind_points()]
-    if state.rewound is not None:
-        choices.insert(0, RewindChoice(None, "undo: take the newest rewind back", state.rewound.at))
-    if not choices:
+    choices = [RewindChoice(point, point.label, point.at) for point in session.rewinding.points()]
+    newest = session.state.rewound
+    taken_back = (
+        [] if newest is None else [RewindChoice(None, "undo: take the newest rewind back", newest.at)]
+    )
+    if not (choices or taken_back):
         raise SessionError(
             "There is nothing to go back to", "nothing was done yet", "Give the agent a task first."
         )
-    return choices
-
-
-def first_choice(choices: Sequence[RewindChoice], *, undo: bool) -> int:
-    """Index of the first choice: the undo where that is asked for, else the newest point.
-
-    Raises `SessionError` where no rewind can be taken back.
-    """
-    from tui_agent.store.errors import SessionError
-
-    undoable = choices[0].point is None
-    if undo and not undoable:
+    if argument and not taken_back:
         raise SessionError(
             "There is no rewind to take back",
             "none was made since the last run",
             "/rewind shows where this session can go back to.",
         )
-    return 0 if undo or len(choices) == 1 else int(undoable)
+    return await _go_back(view, taken_back if argument else [*taken_back, *choices])
+
+
+async def undo(view: LiveView, _: str) -> str:
+    """Take back what the last message led to, once it was shown; the message goes back into the prompt."""
+    session = view.session
+    if session.running:
+        what = "It has to end before what it did can be taken back. What /undo would change is shown next."
+        end, leave = ("e", "end it"), ("g", "let it go on")
+        question = Question("A run is under way", what, end, leave, lambda: not session.running)
+        if not await view.confirm(question):
+            return ""
+        await session.stop()
+    point = next((point for point in session.rewinding.points() if point.text), None)
+    if point is None:
+        return "There is no message to take back."
+    done = await _go_back(view, [RewindChoice(point, point.label, point.at)])
+    if done:
+        view.put_in_prompt(point.text)
+    return done
+
+
+async def redo(view: LiveView, _: str) -> str:
+    return await rewind(view, "undo")
+
+
+async def _go_back(view: LiveView, choices: Sequence[RewindChoice]) -> str:
+    plan = await view.choose_rewind(choices)
+    if plan is None:
+        return ""
+    await view.session.rewinding.carry_out(plan)
+    return rewound(plan)
 
 
 def preview(plan: RewindPlan, workspace: str) -> Iterable[Passage]:

@@ -1,0 +1,151 @@
+"""Each command is implemented once: what it does and answers is the same in both consoles, which draw it."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.console.real_session import real_live
+from tests.console.terminal import LIMIT, ROOT
+from tui_agent.console.commands import DashboardCommands, LiveCommands, ReplayCommands
+from tui_agent.console.screens.live import LiveScreen
+from tui_agent.console.screens.replay import ReplayScreen
+from tui_agent.frontend.arguments import ConsoleArguments
+from tui_agent.frontend.commands.registry import BY_NAME, COMMANDS, use_keys
+from tui_agent.frontend.commands.session_commands import AT_ANY_TIME, OF_A_SESSION, OF_WHAT_IS_SHOWN
+from tui_agent.frontend.commands.view import LiveView
+from tui_agent.plain.commands import OFFERED, SHOW, PlainCommands
+
+
+@pytest.fixture
+def no_keys() -> Iterator[None]:
+    """As in lines."""
+    use_keys(dict.fromkeys(BY_NAME, ""))
+    yield
+    use_keys({})
+
+
+def own(made: DashboardCommands) -> set[str]:
+    return set(made.own)
+
+
+def test_every_command_has_one_implementation() -> None:
+    """In the layer without Textual, or, where it is about a screen alone, on that screen."""
+    screen: Any = LiveScreen(ConsoleArguments(), "tab-1")
+    replay: Any = ReplayScreen(ConsoleArguments(), "tab-1")
+    live, over_recording = LiveCommands(screen), ReplayCommands(replay)
+    assert set(OF_WHAT_IS_SHOWN) < set(OF_A_SESSION)
+    assert not own(live) & set(OF_A_SESSION)
+    assert own(live) | set(OF_A_SESSION) == set(BY_NAME)
+    replayable = {command.name for command in COMMANDS if command.replay}
+    assert own(over_recording) | set(OF_WHAT_IS_SHOWN) == replayable
+    assert own(over_recording) < own(live)
+    assert set(OF_A_SESSION) >= AT_ANY_TIME
+    carried_out = [*OF_A_SESSION.values(), *live.own.values()]
+    assert len(set(carried_out)) == len(carried_out), "no name is a second one of another command"
+
+
+def test_consoles_define_nothing_but_how_a_command_is_drawn() -> None:
+    """No method of theirs stands beside the table, under a command's name or Textual's for it."""
+    drawn = {name for name, _ in inspect.getmembers(LiveView) if not name.startswith("_")}
+    lines = {name for name in vars(PlainCommands) if not name.startswith("_")} - {"run", "carry_out"}
+    assert lines <= drawn
+    screens = {name for each in (LiveScreen, ReplayScreen) for name, _ in inspect.getmembers(each)}
+    actions = {f"action_{name.replace('-', '_')}" for name in BY_NAME}
+    # Esc closes what is open before it interrupts.
+    assert screens & actions == {"action_interrupt"}
+    assert {command.name for command in OFFERED} - {SHOW.name} == set(OF_A_SESSION)
+
+
+ANSWERED = (
+    "/auto",
+    "/step",
+    "/pause",
+    "/interrupt",
+    "/skip-wait",
+    "/stop",
+    "/policy hpd",
+    "/policy nonsense",
+    "/profile nonsense",
+    "/approve writes",
+    "/approve maybe",
+    "/note",
+    "/note Look again",
+    "/note drop",
+    "/permissions allow bash(make *)",
+    "/permissions remove 9",
+    "/permissions nonsense",
+    "/skills nothing",
+    "/breaker bash",
+    "/breaker nothing open",
+    "/background",
+    "/background stop b1",
+    "/background now",
+    "/mcp trust nothing",
+    "/mcp now",
+    "/unqueue",
+    "/queue",
+    "/diff",
+    "/why",
+    "/plan",
+    "/copy",
+    "/title A new name",
+    "/rewind",
+    "/rewind undo",
+    "/rewind now",
+    "/undo",
+    "/redo",
+    "/export nonsense",
+    "/export markdown said.md",
+    "/export markdown said.md",
+    "/login nothing",
+    "/nonsense",
+    "/pause now",
+)
+"""Lines in a session in which nothing was done yet, that are answered in words or show by themselves."""
+
+
+async def test_both_consoles_answer_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_keys: None
+) -> None:
+    folders = tmp_path / "screen", tmp_path / "lines"
+    for folder in folders:
+        folder.mkdir()
+    answers: dict[str, str] = {}
+    monkeypatch.chdir(folders[0])
+    async with real_live(folders[0], []) as console:
+        for line in ANSWERED:
+            console.app.clear_notifications()
+            console.screen.prompt.put("")
+            await console.say(line)
+            await console.until(lambda: all(worker.group != "commands" for worker in console.app.workers))
+            answers[line] = " ".join(console.remarks().split())
+    monkeypatch.undo()
+    scenario = folders[1] / "nothing.toml"
+    scenario.write_text('[[turns]]\ntext = "done"\n')
+    workspace = folders[1] / "workspace"
+    workspace.mkdir()
+    options = {"workspace": workspace, "state-dir": folders[1] / "state", "model": f"scripted:{scenario}"}
+    given = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    done = subprocess.run(
+        [sys.executable, "-m", "tui_agent", "--plain", *given],
+        cwd=folders[1],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        input="".join(f"{line}\n" for line in ANSWERED),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    spoken = " ".join(done.stdout.replace(str(folders[1]), str(folders[0])).split())
+    missing = {line: answer for line, answer in answers.items() if answer not in spoken}
+    assert missing == {}
+    assert sum(bool(answer) for answer in answers.values()) > 30

@@ -1,0 +1,245 @@
+"""What a console shows and asks for a command: each console draws it in its own way, and decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from tui_agent.config.settings import Settings
+    from tui_agent.config.user_file import UserFile
+    from tui_agent.core.events import BackgroundStarted
+    from tui_agent.core.state import RunState
+    from tui_agent.frontend.lines.diff import FileDiff
+    from tui_agent.frontend.lines.passages import Row
+    from tui_agent.frontend.lines.styled import Line
+    from tui_agent.frontend.operator import ConsoleOperator
+    from tui_agent.frontend.why import Why
+    from tui_agent.session.fork import ForkChoice
+    from tui_agent.session.fork_point import ForkPoint
+    from tui_agent.session.own_run import OwnRun
+    from tui_agent.session.rewind import RewindPlan, RewindPoint
+    from tui_agent.session.session import Session
+    from tui_agent.store.checkpoints import FileChange
+    from tui_agent.store.session_store import SessionStore
+
+
+class Waiting(NamedTuple):
+    """A message that was typed and not delivered yet."""
+
+    id: str
+    text: str
+
+
+class Chosen(NamedTuple):
+    """A session, what to do with it, and the event at which words were found (0: none were looked for)."""
+
+    session_id: str
+    what: Literal["resume", "replay"] = "resume"
+    at: int = 0
+    words: tuple[str, ...] = ()
+
+
+class RewindChoice(NamedTuple):
+    """A point to go back to, or (None) the newest rewind to take back; when that was (seconds since the epoch)."""
+
+    point: RewindPoint | None
+    label: str
+    at: float
+
+
+class Place(NamedTuple):
+    """Where a session would be forked: its folder or file, and its state after event `seq` (None: the last)."""
+
+    parent: Path
+    state: RunState
+    seq: int | None = None
+
+
+class Patch(NamedTuple):
+    """What a run changed, as git's patch. `whole`: with all that was done up to the moment that is shown."""
+
+    text: str
+    whole: bool = True
+
+
+class Question(NamedTuple):
+    """Whether to do something. `yes`, `no`: a key and what it does; once `over` holds by itself, it is agreed to."""
+
+    title: str
+    text: str
+    yes: tuple[str, str]
+    no: tuple[str, str]
+    over: Callable[[], bool] | None = None
+
+
+Report = Callable[[int], "Iterable[Line]"]
+"""Lines, drawn for a width in columns."""
+Written = Callable[[str], "Row | None"]
+"""The row that a text makes, where it makes one."""
+ForkFrom = Awaitable[tuple["ForkPoint", Sequence["FileChange"]]]
+"""The point of a fork, and the files that were otherwise then, as they are being read."""
+
+
+class View(Protocol):
+    """A session that runs, or a recording, as a console shows it."""
+
+    @property
+    def state(self) -> RunState: ...
+
+    @property
+    def settings(self) -> Settings: ...
+
+    @property
+    def source(self) -> Path:
+        """The folder or file that what is shown comes from."""
+
+    async def place(self) -> Place:
+        """Where a fork would begin. Raises `ValueError` where none can."""
+
+    @property
+    def now(self) -> float:
+        """When the state is shown: in seconds since the epoch."""
+
+    @property
+    def coming(self) -> tuple[str, str]:
+        """Model and policy of the next run; empty for a recording."""
+
+    @property
+    def asked_about(self) -> tuple[int, str]:
+        """The event, and its call, that the operator looks at; 0: none."""
+
+    async def patch(self) -> Patch | None:
+        """What the newest run changed, by tools or commands; None: only its file tools can tell."""
+
+    async def gather_why(self, seq: int, call_id: str) -> Why:
+        """What the journal tells of an event. Raises `JournalError`, `IndexError`."""
+
+    def say(self, text: str) -> None: ...
+
+    def show_help(self) -> None: ...
+
+    async def show_report(self, title: str, draw: Report, columns: int = 80, *, moves: bool = False) -> None:
+        """Lines of so many columns, where there is room; `moves`: they change while they are shown."""
+
+    async def show_changes(self, files: Sequence[FileDiff], title: str) -> None: ...
+
+    def show_plan(self) -> None: ...
+
+    async def copy(self, text: str, what: str) -> str:
+        """To the clipboard; what became of it, in words. `what`: "the newest reply", …"""
+
+    async def choose_session(self, store: SessionStore) -> Chosen | None:
+        """One of the saved sessions, other than the one that is shown."""
+
+    async def choose_fork(self, reading: ForkFrom) -> ForkChoice | None:
+        """What goes differently in a fork."""
+
+    def open_session(self, chosen: Chosen, changed: frozenset[str] = frozenset()) -> None:
+        """Show another session; options of this start in `changed` do not hold there."""
+
+    async def leave(self) -> None:
+        """End the console; ask first where a run is under way."""
+
+    def suspend(self) -> None: ...
+
+
+class LiveView(View, Protocol):
+    """A session that runs, as a console shows it."""
+
+    @property
+    def session(self) -> Session: ...
+
+    @property
+    def state(self) -> RunState:
+        return self.session.state
+
+    @property
+    def settings(self) -> Settings:
+        return self.session.settings
+
+    @property
+    def source(self) -> Path:
+        return self.session.folder
+
+    async def place(self) -> Place:
+        return Place(self.session.folder, self.session.state)
+
+    @property
+    def coming(self) -> tuple[str, str]:
+        return self.settings.model or "", str(self.settings.policy)
+
+    async def patch(self) -> Patch | None:
+        text = await self.session.changes()
+        return None if text is None else Patch(text)
+
+    async def gather_why(self, seq: int, call_id: str) -> Why:
+        from tui_agent.frontend.why import explain_live
+
+        return await explain_live(self.session, seq, call_id)
+
+    @property
+    def operator(self) -> ConsoleOperator: ...
+
+    @property
+    def own_run(self) -> OwnRun | None:
+        """The operator's own command that runs."""
+
+    @property
+    def user_file(self) -> UserFile: ...
+
+    @property
+    def history(self) -> Sequence[str]:
+        """Earlier prompts, the oldest first."""
+
+    @property
+    def queue(self) -> Sequence[Waiting]:
+        """Messages that wait, the oldest first."""
+
+    def unqueue(self, message_id: str) -> bool:
+        """Drop a message; False, and that is said, where it does not wait any more."""
+
+    def put_in_prompt(self, text: str, *, instead: bool = False) -> None:
+        """Offer a text for editing, before what stands in the prompt, or `instead` of it."""
+
+    async def edit_prompt(self) -> None:
+        """Write the prompt in the operator's editor. Raises `EditorError`."""
+
+    def edit_note(self) -> bool:
+        """Edit the note of the request that waits; False where it cannot be edited in its place."""
+
+    def keep_note(self) -> None:
+        """Take the note as it stands in an open editor."""
+
+    async def submit(self, text: str, typed: str | None, model: str, line: str) -> None:
+        """Send a message (see `session_commands.submit`); `line` goes back into the prompt where it cannot be sent."""
+
+    async def confirm(self, question: Question) -> bool: ...
+
+    async def may_end_run(self, what: str) -> bool:
+        """Whether `what`, which ends a run that is under way, is to be done."""
+
+    async def choose(
+        self, title: str, rows: Sequence[Row], notice: str = "", written: Written | None = None
+    ) -> Any:
+        """The value of one of the rows, or of what is `written`; None: none was chosen."""
+
+    async def choose_rewind(self, choices: Sequence[RewindChoice]) -> RewindPlan | None:
+        """What is to go back, once what it changes was shown."""
+
+    async def choose_background(self, running: Sequence[BackgroundStarted]) -> str:
+        """Show the commands that run in the background; the id of one that is to end."""
+
+    async def show_rules(self, file: UserFile) -> None: ...
+
+    async def show_queue(self) -> None:
+        """The messages that wait, to be edited, dropped or sent."""
+
+    async def secret(self, title: str, about: str) -> str:
+        """A value that is not shown as it is typed; empty: none was given."""
+
+    async def open_new(self, task: str = "", *, in_place: bool = False) -> None:
+        """Begin a session; `in_place` of the one that is shown, whose run may end."""
