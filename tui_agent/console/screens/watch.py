@@ -9,7 +9,6 @@ import asyncio
 import os
 import threading
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tui_agent.console.screens.dashboard_screen import key_hints
@@ -48,6 +47,8 @@ class WatchScreen(FollowedScreen):
         self._over = threading.Event()
         self._tick: asyncio.TimerHandle | None = None
         self._folding = False
+        self._said_why = ""
+        """Why nothing can be shown yet, as it was said last."""
         self._question: WatchedQuestion | None = None
 
     # --- what comes -----------------------------------------------------------------------------------------
@@ -87,8 +88,6 @@ class WatchScreen(FollowedScreen):
             self._said_why = why
             self.say(f"Waiting for the session: {why}")
 
-    _said_why = ""
-
     def _grown(self, stand: int, new: Sequence[events.Event]) -> None:
         """More of the session is known. At the end the screen goes along."""
         player, watching = self.player, self._watching
@@ -102,32 +101,34 @@ class WatchScreen(FollowedScreen):
         elif not self._folding:
             self._folding = True
             self.run_worker(self._fold(), group="folding")
+        self._look_at_end()
         self.redraw()
 
     async def _fold(self) -> None:
         await self.read_through()
         self._folding = False
+        self._look_at_end()
 
     # --- drawing --------------------------------------------------------------------------------------------
 
+    def _time_goes_on(self, state: RunState) -> bool:
+        """At the end of a run that is under way; one that has said nothing for long may be dead."""
+        from tui_agent.watch.places import RUNNING
+
+        at_end = self.player is not None and self.player.at_end
+        return at_end and state.running and time.time() - state.at < RUNNING
+
     def time_of(self, state: RunState) -> float:
-        """At the end of a run that goes on time goes on too."""
-        player = self.player
-        return (
-            max(state.at, time.time()) if player is not None and player.at_end and state.running else state.at
-        )
+        return max(state.at, time.time()) if self._time_goes_on(state) else state.at
 
     def stands_still(self, state: RunState) -> bool:
-        player = self.player
-        return player is None or not (player.playing or (player.at_end and state.running))
+        return super().stands_still(state) and not self._time_goes_on(state)
 
     def draw(self) -> None:
-        player = self.player
-        if player is not None and player.there:
-            state = player.state
-            self._ask(state.asked if player.at_end else None)
-            if self._tick is None and player.at_end and state.running:
-                self._tick = once(self, TICK, self._ticked)
+        self._look_at_end()
+        state = self.state if self.player is not None and self.player.there else None
+        if self._tick is None and state is not None and self._time_goes_on(state):
+            self._tick = once(self, TICK, self._ticked)
         super().draw()
 
     def _ticked(self) -> None:
@@ -143,6 +144,12 @@ class WatchScreen(FollowedScreen):
     @property
     def asked(self) -> Sequence[AnyQuestion]:
         return self.questions
+
+    def _look_at_end(self) -> None:
+        """What is asked at the end; further back nothing is. Also in a tab that is not shown."""
+        player = self.player
+        if player is not None and player.there:
+            self._ask(player.state.asked if player.at_end else None)
 
     def _ask(self, asked: events.EscalationRaised | events.ApprovalAsked | None) -> None:
         """Have a card for what the policy would ask now; once it was put away it does not come again."""
@@ -167,8 +174,11 @@ class WatchScreen(FollowedScreen):
         if question is None or watching is None or not question.settle(event.answer):
             return
         if event.answer.text:
-            with suppress(OSError):
+            try:
                 watching.answer(event.answer.text)
+            except OSError as error:
+                self.say(f"The answer could not be left for the agent: {error.strerror or error}", "error")
+            else:
                 self.say("The agent reads the answer with its next step.")
         self.redraw()
 
