@@ -6,7 +6,6 @@ failed, and a command's exit code is a line of the text for the model.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from tui_agent.agents.dialect import (
@@ -20,29 +19,16 @@ from tui_agent.agents.dialect import (
     in_group,
 )
 from tui_agent.agents.headless import Headless, words
-from tui_agent.core.events import FailureKind
-from tui_agent.formats.importers.changes import changed_files
+from tui_agent.formats.importers.gemini_cli import result_of_text
 from tui_agent.formats.importers.transcript import Call, Result
-from tui_agent.formats.importers.values import content_text, exit_message, says_timed_out, text_at, value_at
-
-_FRAME = re.compile(r"\A<untrusted_context>\n|\n</untrusted_context>\s*\Z")
-_EXIT = re.compile(r"^Exit Code: (\d{1,9})$", re.MULTILINE)
-_AROUND = re.compile(r"^(?:Exit Code|Process Group PGID|Background PIDs): .*$\n?|^Output: ", re.MULTILINE)
+from tui_agent.formats.importers.values import content_text, object_at, text_at
 
 
 def _result(call: Call, record: Record) -> Result:
-    text = _FRAME.sub("", content_text(value_at(record, "tool_response", "llmContent")))
-    code = _EXIT.search(text)
-    text = _AROUND.sub("", text)
-    error = text_at(record, "tool_response", "error", "message")
-    if error:
-        kind = FailureKind.TOOL_EXECUTION
-        if "invalid_tool_params" in text_at(record, "tool_response", "error", "type"):
-            kind = FailureKind.INVALID_TOOL_CALL
-        return Result("failed", text, message=error, kind=kind, unknown_effect=says_timed_out(error))
-    if code is not None and int(code[1]):
-        return Result("failed", text, message=exit_message(int(code[1]), text))
-    return Result("ok", text, changed=changed_files(call.name, call.input))
+    response = object_at(record, "tool_response")
+    invalid = "invalid_tool_params" in text_at(response, "error", "type")
+    text = content_text(response.get("llmContent"))
+    return result_of_text(call, text, text_at(response, "error", "message"), invalid=invalid)
 
 
 def _context(event: str, text: str) -> dict[str, Any]:

@@ -13,17 +13,9 @@ from pathlib import Path
 
 from tui_agent.agents.dialect import Answers, Dialect, Fields, Moment, Record, SettingsFile
 from tui_agent.agents.headless import Headless, words
-from tui_agent.core.events import FailureKind
-from tui_agent.formats.importers.changes import changed_files
+from tui_agent.formats.importers.opencode import result_of_error, result_of_output
 from tui_agent.formats.importers.transcript import Call, Result
-from tui_agent.formats.importers.values import (
-    content_text,
-    count_at,
-    exit_message,
-    object_at,
-    says_timed_out,
-    text_at,
-)
+from tui_agent.formats.importers.values import content_text, object_at, text_at
 
 
 @dataclass(frozen=True)
@@ -41,20 +33,9 @@ class PluginFile:
 
 
 def _result(call: Call, record: Record) -> Result:
-    error = text_at(record, "error")
-    if error:
-        invalid = "was called with invalid arguments" in error
-        kind = FailureKind.INVALID_TOOL_CALL if invalid else FailureKind.TOOL_EXECUTION
-        return Result("failed", error, message=error, kind=kind, unknown_effect=says_timed_out(error))
-    text = content_text(record.get("tool_output"))
-    if call.name == "invalid":
-        return Result("failed", text, message=text, kind=FailureKind.UNKNOWN_TOOL)
-    if "exit" in object_at(record, "tool_metadata"):
-        code = count_at(record, "tool_metadata", "exit")
-        if code is None:
-            return Result("failed", text, message=text, unknown_effect=True)
-        return Result("failed", text, message=exit_message(code, text)) if code else Result("ok", text)
-    return Result("ok", text, changed=changed_files(call.name, call.input))
+    if error := text_at(record, "error"):
+        return result_of_error(call, error)
+    return result_of_output(call, content_text(record.get("tool_output")), object_at(record, "tool_metadata"))
 
 
 DIALECT = Dialect(

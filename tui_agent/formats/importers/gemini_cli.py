@@ -8,8 +8,10 @@ session or all its messages, `$rewindTo` takes back a message and what followed 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.faults import classified
 from tui_agent.formats.importers.openai_messages import judged
 from tui_agent.formats.importers.step_reader import Format
@@ -176,16 +178,25 @@ def _result(call: Call, raw: Record) -> Result | None:
         (value_at(part, "functionResponse", "response") for part in objects_at(raw, "result")), None
     )
     error = text_at(response, "error")
-    text = _FRAME.sub("", error or text_at(response, "output") or content_text(response))
+    text = error or text_at(response, "output") or content_text(response)
     match status:
         case "cancelled":
             return Result("cancelled", text, at, "interrupted by the operator")
         case "error" if text.startswith(_BLOCKED):
             return Result("denied", text, at, text.removeprefix(_BLOCKED).strip())
-        case "error":
-            return judged(call, text, at, error or text)
-        case "success":
-            code = _EXIT.search(text)
-            text = _AROUND.sub("", text)
-            return judged(call, text, at, exit_message(int(code[1]), text) if code and int(code[1]) else None)
+        case "error" | "success":
+            return replace(result_of_text(call, text, error), at=at)
     return None
+
+
+def result_of_text(call: Call, text: str, error: str = "", *, invalid: bool = False) -> Result:
+    """How a call has ended, by the text that the model reads of it. `error`: why the tool itself failed; `invalid`: its
+    arguments did not fit.
+    """
+    text = _FRAME.sub("", text)
+    code = _EXIT.search(text)
+    text = _AROUND.sub("", text)
+    if error or code is None:
+        result = judged(call, text, None, error or None)
+        return replace(result, kind=FailureKind.INVALID_TOOL_CALL) if invalid else result
+    return judged(call, text, None, exit_message(int(code[1]), text) if int(code[1]) else None)

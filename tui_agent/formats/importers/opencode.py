@@ -6,8 +6,10 @@ command that fails is `completed` to it, with the exit code in the metadata of i
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.faults import classified
 from tui_agent.formats.importers.openai_messages import judged
 from tui_agent.formats.importers.step_reader import Format, StepReader
@@ -200,19 +202,35 @@ def _result(call: Call, state: Record) -> Result | None:
     at = _at(state, "time", "end")
     match state.get("status"):
         case "completed":
-            text, code = text_at(state, "output"), count_at(state, "metadata", "exit")
-            if code:
-                said = text_at(state, "metadata", "output") or text
-                return judged(call, text, at, exit_message(code, said))
-            return judged(call, text, at, None)
+            metadata = object_at(state, "metadata")
+            text = text_at(metadata, "output") if "exit" in metadata else text_at(state, "output")
+            return replace(result_of_output(call, text or text_at(state, "output"), metadata), at=at)
         case "error":
-            error = text_at(state, "error")
-            if error.startswith(_REJECTED):
-                return Result("denied", error, at, error)
-            if error.startswith(_ABORTED):
-                return Result("cancelled", error, at, "interrupted by the operator")
-            return judged(call, error, at, error)
+            return replace(result_of_error(call, text_at(state, "error")), at=at)
     return None
+
+
+def result_of_output(call: Call, text: str, metadata: Record) -> Result:
+    """How a call has ended that is a success to OpenCode. `metadata`: of a command it has the exit code."""
+    if call.name == "invalid":
+        return Result("failed", text, message=text, kind=FailureKind.UNKNOWN_TOOL)
+    if "exit" not in metadata:
+        return judged(call, text, None, None)
+    code = count_at(metadata, "exit")
+    if code is None:  # ended by a signal
+        return Result("failed", text, message=text, unknown_effect=True)
+    return judged(call, text, None, exit_message(code, text) if code else None)
+
+
+def result_of_error(call: Call, error: str) -> Result:
+    """How a call has ended that is a failure to OpenCode."""
+    if error.startswith(_REJECTED):
+        return Result("denied", error, message=error)
+    if error.startswith(_ABORTED):
+        return Result("cancelled", error, message="interrupted by the operator")
+    result = judged(call, error, None, error)
+    invalid = "was called with invalid arguments" in error
+    return replace(result, kind=FailureKind.INVALID_TOOL_CALL) if invalid else result
 
 
 def _at(record: Record, *path: str) -> float | None:
