@@ -94,8 +94,10 @@ def held_out(runs: Runs) -> Iterator[Held]:
                 yield _held(project, number, lesson, books[shape, number], recurs=bool(others))
 
 
-def _held(project: str, number: int, lesson: Lesson, book: Book, *, recurs: bool) -> Held:
-    said = book.suggestion(lesson.sign, 0.0, general=False)
+def _held(
+    project: str, number: int, lesson: Lesson, book: Book, *, recurs: bool, general: bool = False
+) -> Held:
+    said = book.suggestion(lesson.sign, 0.0, general=general)
     outcomes = {
         one.worked
         for one in lesson.tries
@@ -156,6 +158,27 @@ def recorded_section(sets: Sequence[Recordings]) -> str:
     table = markdown_table(("recordings", *head), body, 1)
     where = "; ".join(places) or "nowhere"
     return f"{table}\nWhere something was said: {where}.\n"
+
+
+def elsewhere_section(sets: Sequence[Recordings]) -> str:
+    """What the user's level would have said to each project, learned from all others."""
+    body = []
+    for one in sets:
+        runs = runs_by_project(one)
+        found = [held for project in runs for held in _from_others(runs, project)]
+        said = [held for held in found if held.said]
+        right, failed = sum(held.right for held in said), sum(held.vain for held in said)
+        body.append((one.name, f"{len(found):,}", f"{len(said):,}", f"{right:,}", f"{failed:,}"))
+    head = ("recordings", "failures", "said", "said what worked", "tried without success")
+    return markdown_table(head, body, 1)
+
+
+def _from_others(runs: Runs, project: str) -> Iterator[Held]:
+    others = [lesson for name, known in runs.items() if name != project for run in known for lesson in run]
+    book = Book().learned("the others", others, 0.0, general=True)
+    for number, lessons in enumerate(runs[project]):
+        for lesson in lessons:
+            yield _held(project, number, lesson, book, recurs=True, general=True)
 
 
 async def recurring(folder: Path) -> list[Row]:
@@ -222,6 +245,7 @@ def main(arguments: Sequence[str]) -> int:
     text = TEXT.read_text("utf-8")
     filled = {
         "RECORDED": recorded_section(sets),
+        "ELSEWHERE": elsewhere_section(sets),
         "BENCH": paired_table(bench),
         "BENCH_CASES": f"{len({row.case for row in bench})}",
         "RECURRING": paired_table(own),

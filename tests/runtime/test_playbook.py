@@ -141,3 +141,21 @@ async def test_the_live_run_and_its_journal_teach_the_same(host: KeptHost, tmp_p
     playbook.forget("all")
     learn_file(session.folder, tmp_path / "state", tmp_path)
     assert playbook.workspace.book() == live
+
+
+async def test_what_worked_elsewhere_is_said_only_where_that_is_wanted(
+    host: KeptHost, tmp_path: Path
+) -> None:
+    usual = bash("python3 -m compileall -q bin/")
+    work = [bash("checkall bin/"), bash("ls bin"), usual, server.text("Checked.")]
+    for name in ("one", "two", "three", "four"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "state").symlink_to(tmp_path / "state")
+    (tmp_path / "state").mkdir()
+    for name in ("one", "one", "two", "two"):
+        await run(host, tmp_path / name, work)
+    said = []
+    for name, wanted in (("three", False), ("four", True)):
+        _, requests = await run(host, tmp_path / name, work, recovery={"playbook_elsewhere": wanted})
+        said.append("In earlier runs in other workspaces too, what worked" in str(requests[1]))
+    assert said == [False, True]

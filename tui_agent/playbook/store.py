@@ -114,12 +114,19 @@ class Playbook:
         return {"workspace": self.workspace, "user": self.user}
 
     def suggestion(
-        self, tool: str, arguments: Mapping[str, Any], message: str, now: float
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        message: str,
+        now: float,
+        elsewhere: bool = False,
     ) -> Suggestion | None:
-        """What is known of such a failure; the workspace's own runs come first. A file that cannot be read knows
-        nothing. `now`: seconds since the epoch."""
+        """What is known of such a failure here; with `elsewhere` then what is known in other workspaces. A file that
+        cannot be read knows nothing. `now`: seconds since the epoch."""
         sign = sign_of(tool, arguments, message)
         for level, file in self.files.items():
+            if level == "user" and not elsewhere:
+                continue
             with suppress(OSError):
                 found = file.book().suggestion(sign, now, general=level == "user")
                 if found is not None:

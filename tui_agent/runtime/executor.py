@@ -66,8 +66,9 @@ class _Issued:
         return facts_of(self.index, self.call, self.arguments)
 
 
-Known = Callable[[str, Mapping[str, Any], str, float], events.Suggestion | None]
-"""Tool, arguments and error of a failed call, and the time, to what the playbook says of it."""
+Known = Callable[[str, Mapping[str, Any], str, float, bool], events.Suggestion | None]
+"""Tool, arguments and error of a failed call, the time, and whether other workspaces count, to what the playbook says
+of it."""
 
 MOST_TOLD = 2
 """Times that the same suggestion is made while what it was for goes on failing."""
@@ -450,9 +451,8 @@ class Executor:
         if not state.recovery.policy.playbook:
             return None
         try:
-            known = await asyncio.to_thread(
-                self._known, issued.call.name, issued.arguments, message, state.at
-            )
+            call = issued.call.name, issued.arguments, message, state.at
+            known = await asyncio.to_thread(self._known, *call, state.recovery.policy.playbook_elsewhere)
         except Exception:
             logger.debug("the playbook could not be read", exc_info=True)
             return None

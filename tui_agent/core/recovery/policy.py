@@ -165,6 +165,8 @@ class RecoveryPolicy(BaseModel):
 
     playbook: bool = True
     """What recovered such failures in earlier runs is counted, and said in the note where the evidence carries it."""
+    playbook_elsewhere: bool = False
+    """Where this workspace knows nothing, what worked in your other ones is said too."""
     persist: bool = False
     """Failures of a call, and of a tool, count on in the next run while the workspace is as the last one left it."""
     closing_turn: bool = True
