@@ -106,7 +106,6 @@ async def test_a_tab_is_a_console_that_ends_with_the_server(tmp_path: Path) -> N
             "approvals",
             "--state-dir",
             str(state),
-            "--no-captions",
         ),
         stdout=asyncio.subprocess.PIPE,
         cwd=ROOT,

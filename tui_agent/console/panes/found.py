@@ -7,12 +7,10 @@ from bisect import bisect_right
 from dataclasses import fields
 from typing import TYPE_CHECKING, NamedTuple
 
-from tui_agent.core.projections.entries import CallEntry, FaultEntry
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tui_agent.core.projections.entries import Entry, OpenReply
+    from tui_agent.core.projections.entries import AnyEntry, OpenReply
 
 UNSAID = frozenset({"kind", "call_id", "key", "rule", "output_file", "fresh", "model", "severity", "source"})
 """Texts of an entry that its block does not show."""
@@ -39,12 +37,12 @@ class Match(NamedTuple):
     parts: tuple[Part, ...]
 
 
-def said(entry: Entry | OpenReply) -> str:
+def said(entry: AnyEntry | OpenReply) -> str:
     """What a block shows, as it came."""
     texts = []
-    if isinstance(entry, CallEntry):
+    if entry.kind == "call":
         texts.append(" ".join([entry.tool, *map(str, entry.input.values())]))
-    if isinstance(entry, FaultEntry):
+    elif entry.kind == "fault":
         texts.append(entry.fault.message)
     named = (getattr(entry, field.name) for field in fields(entry) if field.name not in UNSAID | {"tool"})
     return "\n".join([*texts, *(value for value in named if type(value) is str and value)])

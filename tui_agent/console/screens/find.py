@@ -16,7 +16,7 @@ from tui_agent.frontend.lines.passages import Row
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tui_agent.core.projections.entries import Entry
+    from tui_agent.core.projections.entries import AnyEntry
 
 LISTED = 200
 """Blocks that are listed at most."""
@@ -31,9 +31,9 @@ WHO = {"operator": "you", "own_command": "your command", "reply": "the model", "
 class FindScreen(PickScreen):
     """Dismissed with the event of a block and the text that was looked for, or None."""
 
-    def __init__(self, entries: Iterable[Entry], sought: str = "") -> None:
+    def __init__(self, entries: Iterable[AnyEntry], sought: str = "") -> None:
         super().__init__("Find in this conversation", ())
-        self._said: list[tuple[Entry, str]] = []
+        self._said: list[tuple[AnyEntry, str]] = []
         for entry in entries:
             text = said(entry)
             # A run's answer is its last reply.
@@ -67,7 +67,7 @@ def first_line(text: str, sought: str) -> str:
     return f"…{line[cut:]}" if cut else line
 
 
-def _place(entry: Entry) -> str:
-    kind = str(getattr(entry, "kind", ""))
+def _place(entry: AnyEntry) -> str:
+    kind = entry.kind
     step = f"step {entry.iteration} · " if entry.iteration else ""
     return f"{step}{WHO.get(kind, kind)}"
