@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
@@ -56,7 +57,12 @@ async def test_runs_of_a_killed_worker_go_on_in_another_one(tmp_path: Path) -> N
     assert all((tmp_path / f"w{number}" / "out.txt").is_file() for number in range(4))
 
 
-async def test_runs_of_a_killed_worker_of_a_cluster_go_on_from_the_lines_that_came(tmp_path: Path) -> None:
+async def test_runs_of_a_killed_worker_of_a_cluster_go_on_from_the_lines_that_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
     distributed = pytest.importorskip("distributed", reason="the extra [cluster] is not installed")
     with (
         distributed.LocalCluster(
@@ -73,6 +79,9 @@ async def test_runs_of_a_killed_worker_of_a_cluster_go_on_from_the_lines_that_ca
     for run in fleet.runs:
         assert run.folder is not None
         assert "run_finished" in [event.type for event in read_journal(run.folder).events]
+    async with asyncio.timeout(60):  # also the process beside the killed worker ends, and leaves nothing
+        while list(scratch.glob("agent-tui-fleet-*")):
+            await asyncio.sleep(0.05)
 
 
 async def test_a_run_that_takes_its_workers_with_it_is_given_up_and_no_other(tmp_path: Path) -> None:

@@ -9,9 +9,13 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import secrets
+import shutil
 import signal
 import sys
 import tempfile
+import time
+import traceback
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -48,6 +52,8 @@ GATHERED = 0.05
 """Seconds for which lines of a journal are gathered that go to another disk."""
 NICE = 5
 """Workers leave the processor to who looks at them."""
+LAST_FILES = 10.0
+"""Seconds in which a folder that is written to is removed."""
 LAST_WRITES = 0.1
 """Seconds in which journals write what they have gathered, before the process ends."""
 
@@ -233,10 +239,25 @@ async def _serve(out: int) -> None:
     reader = asyncio.StreamReader(wire.LINE_LIMIT)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer)
     transport, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(out, "wb", buffering=0))
-    with tempfile.TemporaryDirectory(prefix="agent-tui-fleet-") as scratch:
-        await Worker(lambda message: transport.write(message.line()), Path(scratch)).serve(reader)
-    # At once, and nothing is closed: a session that is left is gone on with.
-    os._exit(0)
+    # Made by the first session whose journal goes elsewhere.
+    scratch = Path(tempfile.gettempdir()) / f"agent-tui-fleet-{secrets.token_hex(8)}"
+    try:
+        await Worker(lambda message: transport.write(message.line()), scratch).serve(reader)
+    finally:
+        fault = sys.exc_info()[1]
+        if fault is not None:
+            traceback.print_exception(fault)
+        # At once, and nothing is closed or cancelled: a session that is left is gone on with.
+        _remove(scratch)
+        os._exit(0 if fault is None else 1)
+
+
+def _remove(folder: Path) -> None:
+    """Threads and git may still write what they have begun."""
+    end = time.monotonic() + LAST_FILES
+    while folder.exists() and time.monotonic() < end:
+        shutil.rmtree(folder, ignore_errors=True)
+        time.sleep(0.02)
 
 
 def main() -> None:

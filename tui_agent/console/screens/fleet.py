@@ -28,7 +28,6 @@ from tui_agent.console.terminal.timers import once
 from tui_agent.frontend.lines.glyphs import FULL, OUTCOMES
 from tui_agent.frontend.operator import ConsoleOperator
 from tui_agent.quantities import counted, dollars, seconds
-from tui_agent.store.journal import JOURNAL_NAME
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -284,13 +283,17 @@ class FleetScreen(DashboardScreen):
         if run.folder is None:
             self.say(f"{one_line(run.name, 40)} has not begun yet.")
             return
-        there = next((tab for tab in self.app.tabs if tab.session_id == run.folder.name), None)
+        path = str(run.folder)
+        there = next(
+            (tab for tab in self.app.tabs if path in (tab.arguments.replay, *tab.arguments.watch)), None
+        )
         if there is not None:
             self.app.show_tab(there)
             return
-        follow = self.fleet is not None or (run.folder / JOURNAL_NAME).is_file()
+        arguments = replace(self.arguments, fleet=None, watched_folder=None)
+        own = self.fleet is not None
         self.app.open_tab(
-            replace(self.arguments, fleet=None, watched_folder=None, replay=str(run.folder), follow=follow)
+            replace(arguments, replay=path, follow=True) if own else replace(arguments, watch=(path,))
         )
 
     @work(group="commands")
