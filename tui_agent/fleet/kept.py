@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tui_agent.store.errors import SessionBusyError
 from tui_agent.store.lock import SessionLock
 from tui_agent.store.private import make_private, private
 
@@ -30,7 +31,13 @@ class Kept:
     def __init__(self, path: Path) -> None:
         """Raises `OSError`, `SessionError` where another fleet uses the file."""
         self.path = path
-        self._lock = SessionLock.acquire(path.parent)
+        try:
+            self._lock = SessionLock.acquire(path.parent)
+        except SessionBusyError as busy:
+            todo = "Wait until it has ended, or name another folder with --out."
+            raise SessionBusyError(
+                "Another fleet carries these tasks out", f"it keeps its runs in {path.parent}", todo, busy.pid
+            ) from busy
         self._known: dict[tuple[str, str], Known] = {}
         text = path.read_bytes() if path.exists() else b""
         whole = text[: text.rfind(b"\n") + 1]
