@@ -85,16 +85,15 @@ def evidence(one: Known) -> str:
     entry, repair = one.offered.entry, one.offered.repair
     low, high = repair.interval
     where = "" if one.level == "workspace" else " in all workspaces"
-    offered = (
-        "your words are said"
-        if repair.words
-        else "offered"
-        if one.offered.carries
-        else "not offered: too little evidence"
-    )
+    if repair.words:
+        said = "your words are said"
+    elif not one.offered.carries:
+        said = "not said: too little evidence"
+    else:
+        said = "said" if one.level == "workspace" else "said where playbook_elsewhere is set"
     return (
         f"worked {repair.worked:.0f} of {repair.tried:.0f} times{where} ({low:.0%} to {high:.0%}), "
-        f"{entry.base:.0%} recover without it; {'your words are said' if repair.words else offered}"
+        f"{entry.base:.0%} recover without it; {said}"
     )
 
 
