@@ -260,6 +260,21 @@ async def test_it_is_taken_up_again_after_its_connection_broke(program: Program)
     assert asked.index(CALL) < asked.index(GO_ON)
 
 
+@pytest.mark.slow
+async def test_mistral_vibe_goes_on_with_its_newest_session_and_with_a_named_one() -> None:
+    headless = DIALECTS["mistral-vibe"].headless
+    assert headless is not None
+    program = next(one for one in PROGRAMS if one.agent == "mistral-vibe")
+    async with Model() as model, home_of(program.agent, "vibe", model) as where:
+        await run(program.command, where)
+        sessions = Path(where["env"]["VIBE_HOME"], "logs", "session", "unified")
+        for name in ("", next(sessions.iterdir()).name):
+            code, said = await run(tuple(headless.goes_on(program.command, 0, name, GO_ON)), where)
+            assert (code, said) == (0, "I gave up.")
+            asked = json.dumps(model.requests[-1].body["messages"])
+            assert asked.index(CALL) < asked.index(GO_ON)
+
+
 class Looping(Model):
     """Never gives up."""
 
