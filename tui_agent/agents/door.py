@@ -11,9 +11,9 @@ import os
 import sys
 import time
 
-PATIENCE = 5.0
+PATIENCE = 10.0
 """Seconds for an answer."""
-_START = 4.0
+_START = 10.0
 """Seconds for a keeper to begin."""
 _TRIES = 3
 """Times that an event is sent where a keeper dies before it has answered."""
