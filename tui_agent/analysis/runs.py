@@ -14,8 +14,14 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from tui_agent.analysis.patterns import patterns_of
 from tui_agent.cluster import LOCAL, spread
 from tui_agent.core.names import POLICIES
+from tui_agent.core.recovery.policy import preset
+from tui_agent.core.request.coherence import NO_RESULT
+from tui_agent.formats.importers.judgement import Judge, judge_by
+from tui_agent.formats.importers.load import find_transcripts, load_transcripts
+from tui_agent.formats.importers.transcript import TranscriptError
 
 if TYPE_CHECKING:
     from tui_agent.analysis.patterns import Patterns
@@ -134,8 +140,6 @@ class _Count:
     """Counts one run while it is judged, event by event."""
 
     def __init__(self, imported: Imported, policy: str, present: Presence) -> None:
-        from tui_agent.formats.importers.judgement import Judge
-
         self.row = RunReport(
             imported.report.path,
             policy,
@@ -184,8 +188,6 @@ class _Count:
         self.row.refusals += 1
 
     def _cancelled(self, event: events.ToolCancelled) -> None:
-        from tui_agent.core.request.coherence import NO_RESULT
-
         self.row.coherence_violations += event.reason == NO_RESULT
 
     def _finished(self, event: events.RunFinished) -> None:
@@ -256,8 +258,6 @@ def reports_on(
     imported: Imported, policies: Sequence[str], present: Presence = "recorded"
 ) -> list[RunReport]:
     """One run under each policy. Raises `ValueError` for an unknown policy."""
-    from tui_agent.formats.importers.judgement import judge_by
-
     counts = [_Count(imported, policy, present) for policy in policies]
     judge_by([count.judge for count in counts], imported.events)
     return [count.closed() for count in counts]
@@ -268,10 +268,6 @@ def reports_on(
 
 def analyze_file(path: Path, policies: Sequence[str], present: Presence = "recorded") -> FileReport:
     """Every run of one file under every policy, runs in the file's order. Never raises for what a file holds."""
-    from tui_agent.analysis.patterns import patterns_of
-    from tui_agent.formats.importers.load import load_transcripts
-    from tui_agent.formats.importers.transcript import TranscriptError
-
     try:
         runs = load_transcripts(path)
     except TranscriptError as error:
@@ -311,9 +307,6 @@ def reports(
     workers. Raises `ValueError` for a policy that does not exist, `FileNotFoundError` where there is no file at all,
     `ClusterError`.
     """
-    from tui_agent.core.recovery.policy import preset
-    from tui_agent.formats.importers.load import find_transcripts
-
     for policy in policies:
         preset(policy)
     files = find_transcripts(paths)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from html import escape
@@ -89,8 +91,6 @@ def write(rows: Sequence[Row], out: Path) -> list[Path]:
             add(map(asdict, rows))
         written.append(out / RESULTS)
     except ParquetError as error:
-        import sys
-
         sys.stderr.write(f"agent-tui bench: {error} The rows are in {ROWS}.\n")
     return written
 
@@ -493,8 +493,6 @@ def _html_table(lines: Sequence[str]) -> str:
 
 
 def _inline(text: str) -> str:
-    import re
-
     text = re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text, quote=False))
     text = re.sub(r"\*\*([^*]+)\*\*", r"<b>\1</b>", text)
     return re.sub(r"\*([^*]+)\*", r"<i>\1</i>", text)

@@ -10,8 +10,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self, TextIO
 
+from tui_agent.analysis import table
+from tui_agent.analysis.runs import reports
+from tui_agent.analysis.table import COLUMNS, answer_text, rows_of
 from tui_agent.cli.options import Parser, UsageError, add_cluster_option
+from tui_agent.cluster import ClusterError
 from tui_agent.core.names import POLICIES
+from tui_agent.parquet import RESULTS, ParquetError, ask, results_in, rows_file
 
 if TYPE_CHECKING:
     import argparse
@@ -77,9 +82,6 @@ def parser() -> Parser:
 
 def main(arguments: Sequence[str]) -> int:
     """Print the tables. 0: every file was read; 1: some could not be (they are named); 2: nothing to read."""
-    from tui_agent.cluster import ClusterError
-    from tui_agent.parquet import ParquetError, results_in
-
     options = parser().parse(arguments)
     missing = [path for path in options.paths if not path.exists()]
     if missing:
@@ -104,8 +106,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _analyze(options: argparse.Namespace) -> int:
-    from tui_agent.analysis.runs import reports
-
     policies = tuple(dict.fromkeys(options.policy or POLICIES))
     with Progress(sys.stderr, time.monotonic) as progress:
         try:
@@ -132,8 +132,6 @@ def _analyze(options: argparse.Namespace) -> int:
 
 
 def _write_page(files: Sequence[FileReport], options: argparse.Namespace) -> bool:
-    from tui_agent.analysis import table
-
     try:
         options.html.write_text(table.as_html(files, patterns=options.patterns), "utf-8")
     except OSError as error:
@@ -144,8 +142,6 @@ def _write_page(files: Sequence[FileReport], options: argparse.Namespace) -> boo
 
 
 def _print(files: Sequence[FileReport], options: argparse.Namespace) -> None:
-    from tui_agent.analysis import table
-
     match options.format:
         case "json":
             text = table.as_json(files)
@@ -161,9 +157,6 @@ def _print(files: Sequence[FileReport], options: argparse.Namespace) -> None:
 
 def _keep(files: Iterator[FileReport], options: argparse.Namespace) -> int:
     """Write the rows as they come, so that no number of them fills the memory; then ask them."""
-    from tui_agent.analysis.table import COLUMNS, rows_of
-    from tui_agent.parquet import RESULTS, rows_file
-
     unread = 0
     with TemporaryDirectory(prefix="agent-tui-") as scratch:
         out = options.out or Path(scratch) / RESULTS
@@ -179,9 +172,6 @@ def _keep(files: Iterator[FileReport], options: argparse.Namespace) -> int:
 
 
 def _answer(results: Sequence[Path], options: argparse.Namespace) -> None:
-    from tui_agent.analysis.table import answer_text
-    from tui_agent.parquet import ask
-
     sys.stdout.write(answer_text(ask(results, options.sql), options.format))
 
 

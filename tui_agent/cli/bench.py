@@ -9,7 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tui_agent.bench.behaviours import BEHAVIOURS
+from tui_agent.bench.bench import BenchError, Plan, read_rows, run
+from tui_agent.bench.case import CaseError, all_cases, chosen
+from tui_agent.bench.operators import OPERATORS
+from tui_agent.bench.policies import CONTESTANTS, STANDARD
+from tui_agent.bench.report import write
+from tui_agent.bench.run import RealModel
 from tui_agent.cli.options import Parser, UsageError, add_cluster_option
+from tui_agent.cluster import ClusterError
+from tui_agent.config.settings import load_settings
 
 if TYPE_CHECKING:
     import argparse
@@ -63,10 +72,6 @@ def parser() -> Parser:
 
 def main(arguments: Sequence[str]) -> int:
     """0: all was run and reported; 1: it could not go on; 2: wrong usage."""
-    from tui_agent.bench.bench import BenchError
-    from tui_agent.bench.case import CaseError
-    from tui_agent.cluster import ClusterError
-
     options = parser().parse(arguments)
     try:
         if options.cases[:1] == ["report"]:
@@ -80,12 +85,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from tui_agent.bench.behaviours import BEHAVIOURS
-    from tui_agent.bench.bench import Plan, run
-    from tui_agent.bench.case import chosen
-    from tui_agent.bench.operators import OPERATORS
-    from tui_agent.bench.policies import CONTESTANTS, STANDARD
-
     if options.repeat < 1 or (options.jobs is not None and options.jobs < 1):
         raise UsageError("agent-tui bench: --repeat and --jobs are 1 or more.")
     if options.model and options.max_cost is None:
@@ -105,8 +104,6 @@ def _bench(options: argparse.Namespace) -> int:
     rows = run(plan, options.out, jobs, progress, real, options.max_cost, options.cluster)
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
-    from tui_agent.bench.report import write
-
     for path in write(rows, options.out):
         sys.stdout.write(f"{path}\n")
     return 0
@@ -115,17 +112,11 @@ def _bench(options: argparse.Namespace) -> int:
 def _real(options: argparse.Namespace) -> Any:
     if not options.model:
         return None
-    from tui_agent.bench.run import RealModel
-    from tui_agent.config.settings import load_settings
-
     given = {"model": options.model, "api_base": options.api_base, "max_cost": options.max_cost}
     return RealModel(load_settings({key: value for key, value in given.items() if value is not None}))
 
 
 def _report(folders: Sequence[str]) -> int:
-    from tui_agent.bench.bench import read_rows
-    from tui_agent.bench.report import write
-
     if len(folders) != 1 or not (rows := read_rows(Path(folders[0]))):
         raise UsageError("agent-tui bench report: name one folder with results, as --out named it.")
     for path in write(rows, Path(folders[0])):
@@ -146,10 +137,6 @@ def _names(given: str | None, known: Any, option: str) -> Any:
 
 
 def _list() -> int:
-    from tui_agent.bench.behaviours import BEHAVIOURS
-    from tui_agent.bench.case import all_cases
-    from tui_agent.bench.policies import CONTESTANTS
-
     for case in all_cases():
         sys.stdout.write(f"{case.id:<40} {case.square:<22} {case.kind}\n")
     sys.stdout.write(f"\npolicies: {', '.join(CONTESTANTS)}\nbehaviours: {', '.join(BEHAVIOURS)}\n")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from tui_agent import __version__
+from tui_agent.cli import COMMANDS
 from tui_agent.cli.options import Parser, UsageError, add_console_options, add_run_options, overrides
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ agent-tui demo"""
 
 def parser() -> Parser:
     """Options of the console, and the list of commands."""
-    from tui_agent.cli import COMMANDS
-
     width = max(map(len, COMMANDS))
     commands = "\n".join(f"  {name:<{width}}  {purpose}" for name, purpose in COMMANDS.items())
     made = Parser(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -20,11 +21,14 @@ from tui_agent.cli.options import (
     one_of,
     overrides,
 )
+from tui_agent.cluster import ClusterError
+from tui_agent.fleet.fleet import Bounds
+from tui_agent.fleet.opening import FleetArguments
+from tui_agent.fleet.printed import run_printed
+from tui_agent.frontend.arguments import ConsoleArguments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from tui_agent.fleet.opening import FleetArguments
 
 _EXAMPLE = """
 agent-tui fleet tasks.jsonl --at-once 8 --max-fleet-cost 20
@@ -103,8 +107,6 @@ def parser() -> Parser:
 
 def main(arguments: Sequence[str]) -> int:
     """The exit code says how the runs ended; see `--help`."""
-    from tui_agent.frontend.arguments import ConsoleArguments
-
     watching = list(arguments[:1]) == ["watch"]
     options = (watch_parser() if watching else parser()).parse(arguments[watching:])
     given = {key: value for key, value in overrides(options).items() if key not in OWN}
@@ -117,9 +119,6 @@ def main(arguments: Sequence[str]) -> int:
         return open_console(replace(console, watched_folder=options.folder.resolve()))
     if not options.tasks.is_file():
         raise UsageError(f"agent-tui fleet: {options.tasks} is no file. Name a file with a task a line.")
-    from tui_agent.fleet.fleet import Bounds
-    from tui_agent.fleet.opening import FleetArguments
-
     start = FleetArguments(
         tasks=options.tasks,
         bounds=Bounds(options.at_once, options.max_fleet_cost, options.max_fleet_time),
@@ -135,10 +134,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _print(start: FleetArguments, form: str) -> int:
-    import asyncio
-
-    from tui_agent.cluster import ClusterError
-    from tui_agent.fleet.printed import run_printed
 
     try:
         return asyncio.run(run_printed(start, sys.stdout, sys.stderr, form))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from tui_agent.agents import door
 from tui_agent.cli.options import Parser, one_of
 
 if TYPE_CHECKING:
@@ -47,8 +48,6 @@ def add_advice_options(made: Parser) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Answer the event; always 0."""
-    from tui_agent.agents import door
-
     options = parser().parse(arguments)
     sys.argv[1:] = [options.agent, options.advise, options.policy]
     door.main()

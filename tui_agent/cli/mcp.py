@@ -22,8 +22,18 @@ from tui_agent.config.mcp_servers import (
     user_file,
     write_entry,
 )
+from tui_agent.config.settings import load_settings
 from tui_agent.quantities import counted
+from tui_agent.sandbox.choose import choose
+from tui_agent.sandbox.inside import in_words
+from tui_agent.sandbox.taken_back import Watch
+from tui_agent.session.session import for_server, sandbox_policy
+from tui_agent.store.mcp_trust import McpTrust
 from tui_agent.terminal_text import one_line, sanitize
+from tui_agent.tools.mcp.connection import Reply
+from tui_agent.tools.mcp.servers import McpServers, Row
+from tui_agent.tools.mcp.status import Status
+from tui_agent.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
     import argparse
@@ -32,9 +42,7 @@ if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
     from tui_agent.sandbox.mechanisms import Sandbox
     from tui_agent.sandbox.taken_back import TakenBack
-    from tui_agent.store.mcp_trust import McpTrust
-    from tui_agent.tools.mcp.connection import Question, Reply
-    from tui_agent.tools.mcp.servers import Row
+    from tui_agent.tools.mcp.connection import Question
 
 _EXAMPLE = """
 agent-tui mcp
@@ -98,8 +106,6 @@ def main(arguments: Sequence[str]) -> int:
     if (namespace.name is None) is (verb != "list"):
         needs = "takes no name" if verb == "list" else "needs the name of a server"
         raise UsageError(f"agent-tui mcp {verb} {needs}.")
-    from tui_agent.config.settings import load_settings
-
     given = {key: value for key, value in overrides(namespace).items() if key in {"workspace", "state_dir"}}
     settings = load_settings(given, namespace.config)
     if hasattr(sys.stdout, "reconfigure"):
@@ -208,8 +214,6 @@ def _remove(settings: Settings, name: str, configured: ConfiguredServers) -> int
 
 
 def _trust(settings: Settings, entry: ServerEntry, *, trusted: bool) -> int:
-    from tui_agent.store.mcp_trust import McpTrust
-
     if entry.scope == "user":
         sys.stdout.write(f"{entry.name} is of your own {entry.file}: it needs no trust.\n")
         return 0
@@ -245,23 +249,14 @@ class _Looking:
         return False
 
     async def ask(self, question: Question) -> Reply:
-        from tui_agent.tools.mcp.connection import Reply
-
         return Reply("decline")
 
     async def sandbox(self, entry: ServerEntry) -> Sandbox:
         """The same sandbox as in a session."""
-        from tui_agent.session.session import for_server
-
         self._choosing = self._choosing or asyncio.create_task(self._chosen())
         return for_server(self._settings, entry, await self._choosing)
 
     async def _chosen(self) -> Sandbox:
-        from tui_agent.sandbox.choose import choose
-        from tui_agent.sandbox.inside import in_words
-        from tui_agent.sandbox.taken_back import Watch
-        from tui_agent.session.session import sandbox_policy
-
         def report(taken: Sequence[TakenBack]) -> None:
             if taken:
                 sys.stderr.write(f"{in_words(taken)}\n")
@@ -283,10 +278,6 @@ class _Looking:
 async def _rows(
     settings: Settings, configured: ConfiguredServers, host: _Looking, seconds: float, *, offline: bool
 ) -> list[Row]:
-    from tui_agent.tools.mcp.servers import McpServers, Row
-    from tui_agent.tools.mcp.status import Status
-    from tui_agent.tools.registry import ToolRegistry
-
     if offline:
         rows = []
         for entry in configured.entries:
@@ -306,8 +297,6 @@ async def _rows(
 def _show(
     settings: Settings, configured: ConfiguredServers, namespace: argparse.Namespace, *, only: str | None
 ) -> int:
-    from tui_agent.store.mcp_trust import McpTrust
-
     if only is not None:
         entries = tuple(entry for entry in configured.entries if entry.name == only)
         configured = ConfiguredServers(entries, configured.problems)

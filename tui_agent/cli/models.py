@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from tui_agent.cli.options import Parser, add_place_options, overrides
+from tui_agent.config.settings import load_settings
+from tui_agent.models.catalogue import KnownModel
+from tui_agent.models.discovery import discover
+from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tui_agent.models.catalogue import KnownModel
     from tui_agent.models.discovery import Discovery, NamedModel
     from tui_agent.models.local_servers import ModelServer
 
@@ -42,11 +47,6 @@ def parser() -> Parser:
 def main(arguments: Sequence[str]) -> int:
     """Print the list; 0 also where it is empty."""
     namespace = parser().parse(arguments)
-    import asyncio
-    import os
-
-    from tui_agent.config.settings import load_settings
-    from tui_agent.models.discovery import discover
 
     settings = load_settings(overrides(namespace), namespace.config)
     found = asyncio.run(discover(settings, os.environ))
@@ -110,8 +110,6 @@ def _named(title: str, models: Sequence[NamedModel], word: str) -> list[list[str
 
 
 def _server(server: ModelServer, word: str) -> list[str]:
-    from tui_agent.models.catalogue import KnownModel
-
     models = [KnownModel(each.name, each.window) for each in server.models if word in each.name.lower()]
     if word and not models:
         return []
@@ -167,6 +165,4 @@ def _price(amount: float | None, of: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    from tui_agent.terminal_text import one_line
-
     return one_line(text)

@@ -7,7 +7,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.cli.options import Parser, UsageError, add_place_options, one_of, overrides
-from tui_agent.core.names import APPROVALS
+from tui_agent.config.settings import load_settings
+from tui_agent.core.names import APPROVALS, Decision
+from tui_agent.permissions.judge import COMMAND_TOOL, Permissions
+from tui_agent.store.kept_rules import KeptRules
+from tui_agent.terminal_text import revealed_line, visible
+from tui_agent.tools.registry import default_tools, subject_key
 
 if TYPE_CHECKING:
     import argparse
@@ -58,8 +63,6 @@ def main(arguments: Sequence[str]) -> int:
     if (namespace.subject is None) is (verb != "list"):
         needs = "takes no argument" if verb == "list" else "needs what it is about, in quotes"
         raise UsageError(f"agent-tui permissions {verb} {needs}.")
-    from tui_agent.config.settings import load_settings
-
     chosen = {
         key: value
         for key, value in overrides(namespace).items()
@@ -78,9 +81,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _list(settings: Settings, *, as_json: bool) -> int:
-    from tui_agent.store.kept_rules import KeptRules
-    from tui_agent.terminal_text import visible
-
     kept = KeptRules(settings.state_dir, settings.workspace)
     rules = [*settings.permission_rules(), *kept.rules()]
     if as_json:
@@ -103,9 +103,6 @@ def _list(settings: Settings, *, as_json: bool) -> int:
 
 
 def _forget(settings: Settings, text: str) -> int:
-    from tui_agent.core.names import Decision
-    from tui_agent.store.kept_rules import KeptRules
-
     kept = KeptRules(settings.state_dir, settings.workspace)
     taken = [decision for decision in Decision if kept.remove(text, decision)]
     if not taken:
@@ -119,10 +116,6 @@ def _forget(settings: Settings, text: str) -> int:
 
 
 def _explain(settings: Settings, namespace: argparse.Namespace) -> int:
-    from tui_agent.permissions.judge import COMMAND_TOOL, Permissions
-    from tui_agent.store.kept_rules import KeptRules
-    from tui_agent.tools.registry import default_tools, subject_key
-
     name = namespace.tool or COMMAND_TOOL
     tool = default_tools().get(name)
     arguments: dict[str, Any] = {subject_key(tool): namespace.subject}
@@ -151,8 +144,6 @@ def _explain(settings: Settings, namespace: argparse.Namespace) -> int:
 
 
 def _in_words(judgement: Judgement, would: Sequence[str]) -> str:
-    from tui_agent.terminal_text import revealed_line, visible
-
     meaning = {
         "allow": "it runs unasked",
         "ask": "the operator is asked; in `run` it is denied",

@@ -8,13 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.cli.options import Parser, UsageError, add_place_options, overrides
+from tui_agent.config.settings import load_settings
+from tui_agent.formats.importers.load import find_transcripts
+from tui_agent.formats.importers.transcript import TranscriptError
+from tui_agent.frontend.lines.playbook import EMPTY, detail, entry_lines, known
+from tui_agent.frontend.lines.styled import text_of
+from tui_agent.playbook.learning import learn_file
+from tui_agent.playbook.store import Playbook
+from tui_agent.store.journal import sessions_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tui_agent.config.settings import Settings
     from tui_agent.frontend.lines.playbook import Known
-    from tui_agent.playbook.store import Playbook
 
 _EXAMPLE = """
 agent-tui playbook
@@ -55,9 +62,6 @@ def main(arguments: Sequence[str]) -> int:
     if verb not in _VERBS:
         raise UsageError(f"agent-tui playbook: there is no verb {verb!r}; there are {', '.join(_VERBS)}.")
     namespace = parser().parse(rest)
-    from tui_agent.config.settings import load_settings
-    from tui_agent.playbook.store import Playbook
-
     chosen = {key: value for key, value in overrides(namespace).items() if key in {"workspace", "state_dir"}}
     settings = load_settings(chosen, namespace.config)
     try:
@@ -70,9 +74,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _list(_: Settings, playbook: Playbook, words: Sequence[str]) -> int:
-    from tui_agent.frontend.lines.playbook import EMPTY, entry_lines
-    from tui_agent.frontend.lines.styled import text_of
-
     _needs(words, "list", 0)
     found = _known(playbook)
     for one in found:
@@ -84,8 +85,6 @@ def _list(_: Settings, playbook: Playbook, words: Sequence[str]) -> int:
 
 
 def _show(_: Settings, playbook: Playbook, words: Sequence[str]) -> int:
-    from tui_agent.frontend.lines.playbook import detail
-
     _needs(words, "show", 1)
     found = [one for one in _known(playbook) if one.id == words[0]]
     if not found:
@@ -95,11 +94,6 @@ def _show(_: Settings, playbook: Playbook, words: Sequence[str]) -> int:
 
 
 def _learn(settings: Settings, _: Playbook, words: Sequence[str]) -> int:
-    from tui_agent.formats.importers.load import find_transcripts
-    from tui_agent.formats.importers.transcript import TranscriptError
-    from tui_agent.playbook.learning import learn_file
-    from tui_agent.store.journal import sessions_folder
-
     places = [Path(word) for word in words] or [sessions_folder(settings.state_dir)]
     missing = [place for place in places if not place.exists()]
     if missing:
@@ -142,8 +136,6 @@ def _export(_: Settings, playbook: Playbook, words: Sequence[str]) -> int:
 
 
 def _known(playbook: Playbook) -> list[Known]:
-    from tui_agent.frontend.lines.playbook import known
-
     return known(playbook, time.time())
 
 

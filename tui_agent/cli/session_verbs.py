@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.cli.options import UsageError
+from tui_agent.cli.session_rows import as_facts, as_json, as_table
 from tui_agent.disk import replace_whole, user_path
+from tui_agent.formats.exporters import export_session
+from tui_agent.formats.importers.load import find_transcripts, save
+from tui_agent.session.fork import ForkChoice
+from tui_agent.session.fork import fork_session as fork
+from tui_agent.session.forked_journal import WhatIf
+from tui_agent.store.audit import effects_of, in_words
+from tui_agent.store.journal import read_journal
+from tui_agent.store.redaction import Redactor
+from tui_agent.store.retention import empty_trash
+from tui_agent.store.summary import summarise
+from tui_agent.terminal_text import one_line, visible
 
 if TYPE_CHECKING:
     import argparse
@@ -22,8 +37,6 @@ def _write(*lines: str) -> None:
 
 def list_sessions(store: SessionStore, namespace: argparse.Namespace) -> int:
     """The list, the newest first."""
-    from tui_agent.cli.session_rows import as_json, as_table
-
     store.refresh()
     inside = None if namespace.inside is None else Path(namespace.inside).resolve()
     rows = [row for row in store.rows(inside) if row.is_worth_listing]
@@ -40,9 +53,6 @@ def list_sessions(store: SessionStore, namespace: argparse.Namespace) -> int:
 
 def show(store: SessionStore, namespace: argparse.Namespace) -> int:
     """What is known of one session."""
-    from tui_agent.cli.session_rows import as_facts, as_json
-    from tui_agent.store.summary import summarise
-
     folder = store.find(namespace.session)
     row, _ = summarise(folder)
     _write(*([as_json(row)] if namespace.json else as_facts(row, folder)))
@@ -51,11 +61,6 @@ def show(store: SessionStore, namespace: argparse.Namespace) -> int:
 
 def audit(store: SessionStore, namespace: argparse.Namespace) -> int:
     """Every effect of one session, in the order of their happening."""
-    import json
-
-    from tui_agent.store.audit import effects_of, in_words
-    from tui_agent.store.journal import read_journal
-
     effects = effects_of(read_journal(store.resolve(namespace.session)).events)
     if namespace.json:
         _write(*(json.dumps(effect, ensure_ascii=True) for effect in effects))
@@ -66,8 +71,6 @@ def audit(store: SessionStore, namespace: argparse.Namespace) -> int:
 
 def export(store: SessionStore, namespace: argparse.Namespace) -> int:
     """Export one session to standard output or to a file."""
-    from tui_agent.formats.exporters import export_session
-
     text = export_session(store.find(namespace.session), namespace.format)
     if namespace.to is None:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
@@ -87,9 +90,6 @@ def export(store: SessionStore, namespace: argparse.Namespace) -> int:
 
 def import_recordings(store: SessionStore, namespace: argparse.Namespace) -> int:
     """Recordings kept as sessions; those that cannot be read are named and left out."""
-    from tui_agent.formats.importers.load import find_transcripts, save
-    from tui_agent.terminal_text import visible
-
     failed = made = 0
     for path in find_transcripts([user_path(text) for text in namespace.paths]):
         saved = save(path, store.sessions_dir, namespace.policy)
@@ -110,12 +110,6 @@ def import_recordings(store: SessionStore, namespace: argparse.Namespace) -> int
 
 def fork_session(store: SessionStore, namespace: argparse.Namespace) -> int:
     """Fork a session at an event; the new id goes to standard output."""
-    import asyncio
-
-    from tui_agent.session.fork import ForkChoice
-    from tui_agent.session.fork import fork_session as fork
-    from tui_agent.session.forked_journal import WhatIf
-
     what_if = WhatIf(namespace.policy, namespace.model, namespace.answer, namespace.note)
     parent = store.resolve(namespace.session)
     choice = ForkChoice(namespace.at, what_if, namespace.files)
@@ -127,11 +121,6 @@ def fork_session(store: SessionStore, namespace: argparse.Namespace) -> int:
 
 def rename(store: SessionStore, namespace: argparse.Namespace) -> int:
     """Write a new title into the journal."""
-    import asyncio
-    import time
-
-    from tui_agent.store.redaction import Redactor
-
     if not namespace.title.strip():
         raise UsageError("agent-tui sessions rename: the title is empty.\nGive it one, in quotes.")
     folder = store.find(namespace.session)
@@ -143,8 +132,6 @@ def rename(store: SessionStore, namespace: argparse.Namespace) -> int:
 
 def search(store: SessionStore, namespace: argparse.Namespace) -> int:
     """Print the places that hold all of the words; exit code 1 where there is none, as with grep."""
-    from tui_agent.terminal_text import one_line
-
     store.refresh()
     hits = store.search(" ".join(namespace.words), namespace.limit)
     _write(
@@ -160,8 +147,6 @@ def search(store: SessionStore, namespace: argparse.Namespace) -> int:
 
 def delete(store: SessionStore, namespace: argparse.Namespace) -> int:
     """Move sessions to the trash."""
-    import time
-
     folders = [store.find(name) for name in namespace.sessions]
     for folder in dict.fromkeys(folders):
         store.delete(folder.name, time.time())
@@ -177,12 +162,6 @@ def restore(store: SessionStore, namespace: argparse.Namespace) -> int:
 
 def trash(store: SessionStore, namespace: argparse.Namespace) -> int:
     """List the trash, or empty it."""
-    import asyncio
-    import time
-
-    from tui_agent.cli.session_rows import as_table
-    from tui_agent.store.retention import empty_trash
-
     if namespace.empty:
         removed = asyncio.run(empty_trash(store, time.time() + 1))
         _write(f"{len(removed)} removed for good")
@@ -190,3 +169,19 @@ def trash(store: SessionStore, namespace: argparse.Namespace) -> int:
     rows = store.trash()
     _write(*(as_table(rows) if rows else ["The trash is empty."]))
     return 0
+
+
+WORK = {
+    "list": list_sessions,
+    "show": show,
+    "audit": audit,
+    "search": search,
+    "export": export,
+    "import": import_recordings,
+    "fork": fork_session,
+    "rename": rename,
+    "delete": delete,
+    "restore": restore,
+    "trash": trash,
+}
+"""What each verb of `sessions` does."""

@@ -1,24 +1,19 @@
 """`agent-tui sessions`: saved sessions listed, shown, searched, exported, imported, named, deleted and brought back.
 
-Each verb has a parser of its own; what it does stands in `session_verbs`.
+Each verb has a parser of its own; what it does stands in `session_verbs`, which is imported when a verb is done: every
+single word that could be meant for a command is looked for among the verbs.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from tui_agent.cli import session_verbs
 from tui_agent.cli.options import Parser, UsageError, add_place_options, count, one_of, overrides
 from tui_agent.config.errors import nearest
 from tui_agent.core.names import POLICIES
 from tui_agent.formats.exporters import FORMATS
-
-if TYPE_CHECKING:
-    import argparse
-
-    from tui_agent.store.session_store import SessionStore
 
 _EXAMPLE = """
 agent-tui sessions
@@ -29,12 +24,11 @@ agent-tui sessions delete 20260102-101112"""
 
 
 class Verb(NamedTuple):
-    """One thing to do with sessions: what it is for, an example, its arguments, its work."""
+    """One thing to do with sessions: what it is for, an example, its arguments. Its work stands in `session_verbs`."""
 
     purpose: str
     example: str
     arguments: Callable[[Parser], None]
-    work: Callable[[SessionStore, argparse.Namespace], int]
 
 
 def parser() -> Parser:
@@ -63,6 +57,7 @@ def main(arguments: Sequence[str]) -> int:
             f"agent-tui sessions: there is no verb {verb_name!r}; {hint}\n`agent-tui sessions --help` explains them."
         )
     namespace = (_parser_of(verb_name) if verb_name else parser()).parse(words)
+    from tui_agent.cli.session_verbs import WORK
     from tui_agent.config.settings import load_settings
     from tui_agent.store.session_store import SessionStore
 
@@ -71,7 +66,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
-    return VERBS[verb_name or "list"].work(SessionStore(settings.state_dir), namespace)
+    return WORK[verb_name or "list"](SessionStore(settings.state_dir), namespace)
 
 
 def _parser_of(name: str) -> Parser:
@@ -160,66 +155,55 @@ VERBS: dict[str, Verb] = {
         "list sessions, the newest first",
         "agent-tui sessions list --in .",
         _list_arguments,
-        session_verbs.list_sessions,
     ),
     "show": Verb(
         "show what is known of one",
         "agent-tui sessions show 20260102-101112",
         _show_arguments,
-        session_verbs.show,
     ),
     "audit": Verb(
         "list what one did: files with hashes, commands, hosts, and what let each happen",
         "agent-tui sessions audit 20260102-101112 --json",
         _audit_arguments,
-        session_verbs.audit,
     ),
     "search": Verb(
         "find words in all conversations",
         "agent-tui sessions search circuit breaker",
         _search_arguments,
-        session_verbs.search,
     ),
     "export": Verb(
         "write one as Markdown, HTML, JSON, messages or text",
         "agent-tui sessions export 20260102-101112 --format html --to session.html",
         _export_arguments,
-        session_verbs.export,
     ),
     "import": Verb(
         "keep recordings of other agents (or exported sessions) as sessions",
         "agent-tui sessions import ~/.claude/projects run.traj",
         _import_arguments,
-        session_verbs.import_recordings,
     ),
     "fork": Verb(
         "begin another from one's event, with another answer, note, model or policy",
         "agent-tui sessions fork 20260102-101112 --at 120 --answer 'the file is src/cart.py'",
         _fork_arguments,
-        session_verbs.fork_session,
     ),
     "rename": Verb(
         "give one a title",
         'agent-tui sessions rename 20260102-101112 "the flaky test"',
         _rename_arguments,
-        session_verbs.rename,
     ),
     "delete": Verb(
         "move some to the trash",
         "agent-tui sessions delete 20260102-101112",
         _delete_arguments,
-        session_verbs.delete,
     ),
     "restore": Verb(
         "bring one back from the trash",
         "agent-tui sessions restore 20260102-101112-ab12",
         _one_session,
-        session_verbs.restore,
     ),
     "trash": Verb(
         "list what was deleted, or remove it for good",
         "agent-tui sessions trash --empty",
         _trash_arguments,
-        session_verbs.trash,
     ),
 }

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_agent.agents.dialects import DIALECTS
+from tui_agent.agents.supervision import INTERRUPTED, Limits, Supervisor
 from tui_agent.cli.options import Parser, UsageError, add_place_options, add_policy_option, amount, place
+from tui_agent.config.settings import load_settings, require_workspace
+from tui_agent.core.recovery.policy import preset
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tui_agent.agents.dialect import Dialect
-    from tui_agent.agents.supervision import Supervisor
 
 _EXAMPLE = """
 agent-tui supervise -- claude -p "fix the failing tests" --permission-mode acceptEdits
@@ -63,16 +67,10 @@ def parser() -> Parser:
 def main(arguments: Sequence[str]) -> int:
     """Run the command to its end. Raises `UsageError`, `ConfigError`."""
     namespace = parser().parse(arguments)
-    from tui_agent.config.settings import load_settings, require_workspace
-
     given = {"policy": namespace.policy, "workspace": namespace.workspace, "state_dir": namespace.state_dir}
     settings = load_settings({key: value for key, value in given.items() if value}, namespace.config)
     require_workspace(settings)
     dialect, program = _agent(namespace.command)
-    import asyncio
-
-    from tui_agent.agents.supervision import Limits, Supervisor
-    from tui_agent.core.recovery.policy import preset
 
     person = _Terminal() if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() else None
     supervisor = Supervisor(
@@ -93,10 +91,6 @@ def main(arguments: Sequence[str]) -> int:
 
 async def _interruptible(supervisor: Supervisor) -> int:
     """Its run; a signal ends it with all that the agent started."""
-    import asyncio
-
-    from tui_agent.agents.supervision import INTERRUPTED
-
     run = asyncio.ensure_future(supervisor.run())
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, run.cancel)
@@ -112,8 +106,6 @@ class _Terminal:
 
     async def ask(self, question: str) -> str | None:
         """The line that was typed; None at the end of input."""
-        import asyncio
-
         sys.stderr.write(
             f"\a{question}\nEnter: it goes on. s: it is stopped. Anything else is what it is told: "
         )
@@ -129,8 +121,6 @@ class _Terminal:
 
 def _agent(command: Sequence[str]) -> tuple[Dialect, int]:
     """The agent that a command runs, and the place of its program. Raises `UsageError`."""
-    from tui_agent.agents.dialects import DIALECTS
-
     headless = {one.program: one for one in DIALECTS.values() if one.headless is not None}
     for number, word in enumerate(command):
         if (name := Path(word).name) in headless:

@@ -5,6 +5,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from tui_agent.formats.exporters import transcript_text
+from tui_agent.session.recordings import open_recording
+from tui_agent.store.session_store import SessionStore
+from tui_agent.terminal_text import visible
+
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
 
@@ -14,11 +19,6 @@ def print_session(settings: Settings, wanted: str | None) -> int:
 
     Raises `SessionError` for what is neither a session nor a recording that can be read as one.
     """
-    from tui_agent.formats.exporters import transcript_text
-    from tui_agent.session.recordings import open_recording
-    from tui_agent.store.session_store import SessionStore
-    from tui_agent.terminal_text import visible
-
     recording = open_recording(SessionStore(settings.state_dir).resolve(wanted), settings)
     events, damage = recording.readable()
     notices = (

@@ -17,13 +17,22 @@ from tui_agent.cli.options import (
     add_policy_option,
     overrides,
 )
+from tui_agent.config.settings import load_settings
+from tui_agent.core.recovery.policy import preset
+from tui_agent.formats.importers.databases import is_database
+from tui_agent.formats.importers.load import is_session
+from tui_agent.frontend.arguments import ConsoleArguments
+from tui_agent.store.redaction import Redactor
+from tui_agent.terminal_text import one_line
+from tui_agent.watch import places
+from tui_agent.watch.following import STUCK, Lines, ended, follow, stuck_in, stuck_now
+from tui_agent.watch.watched import QUIET, Watched
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tui_agent.config.settings import Settings
     from tui_agent.watch.places import Found
-    from tui_agent.watch.watched import Watched
 
 _EXAMPLE = """
 agent-tui watch                         the running sessions of this folder, else of this machine
@@ -67,8 +76,6 @@ def parser() -> Parser:
 def main(arguments: Sequence[str]) -> int:
     """Watch; the exit code."""
     namespace = parser().parse(arguments)
-    from tui_agent.config.settings import load_settings
-
     alone = {"lines", "once", "until_stuck"}
     given = {key: value for key, value in overrides(namespace).items() if key not in alone}
     settings = load_settings(given, namespace.config)
@@ -76,18 +83,12 @@ def main(arguments: Sequence[str]) -> int:
     if namespace.lines or namespace.once or namespace.until_stuck or settings.plain:
         _name_others(found)
         return _in_lines(found[0], settings, once=namespace.once, until_stuck=namespace.until_stuck)
-    from tui_agent.frontend.arguments import ConsoleArguments
-
     paths = tuple(str(one.path) for one in found)
     return open_console(ConsoleArguments(overrides=given, config=config_path(namespace.config), watch=paths))
 
 
 def _chosen(wanted: str | None, settings: Settings) -> list[Found]:
     """The sessions that are meant, the first of them first. Raises `UsageError` where there is none."""
-    from tui_agent.formats.importers.databases import is_database
-    from tui_agent.formats.importers.load import is_session
-    from tui_agent.watch import places
-
     if wanted is None:
         return _running(settings)
     if wanted in places.NAMES:
@@ -113,8 +114,6 @@ def _chosen(wanted: str | None, settings: Settings) -> list[Found]:
 
 
 def _running(settings: Settings) -> list[Found]:
-    from tui_agent.watch import places
-
     found = places.running(settings.state_dir, time.time())
     here = [one for one in found if one.works_in(settings.workspace)]
     if not found:
@@ -127,18 +126,11 @@ def _running(settings: Settings) -> list[Found]:
 
 
 def _name_others(found: list[Found]) -> None:
-    from tui_agent.terminal_text import one_line
-
     for one in found[1:]:
         sys.stderr.write(f"agent-tui: also running: {one.agent} in {one_line(one.workspace)} ({one.path})\n")
 
 
 def _in_lines(found: Found, settings: Settings, *, once: bool, until_stuck: bool) -> int:
-    from tui_agent.core.recovery.policy import preset
-    from tui_agent.store.redaction import Redactor
-    from tui_agent.watch.following import STUCK, Lines, ended, follow, stuck_in, stuck_now
-    from tui_agent.watch.watched import QUIET, Watched
-
     watched = Watched(
         found.path,
         preset(settings.policy, **settings.recovery.overrides()),
@@ -166,8 +158,6 @@ def _in_lines(found: Found, settings: Settings, *, once: bool, until_stuck: bool
 
 
 def _introduce(watched: Watched) -> None:
-    from tui_agent.terminal_text import one_line
-
     title = f", {one_line(watched.title, 80)}" if watched.title else ""
     sys.stderr.write(f"agent-tui: watching {watched.agent}{title} ({watched.path})\n")
 

@@ -7,14 +7,22 @@ kind. A profile's parameters join the request here. Nothing heavy is imported be
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tui_agent.core.events import Fault, FaultKind
+from tui_agent.models.hosted import HostedModel
+from tui_agent.models.protocol import ModelFault, Reply
+from tui_agent.models.scenario_checks import ScenarioError
+from tui_agent.models.usage import cost
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from tui_agent.config.profiles import ModelParameters, Price
     from tui_agent.config.settings import Settings
-    from tui_agent.models.protocol import Delta, Model, ModelRequest, Reply
+    from tui_agent.models.protocol import Delta, Model, ModelRequest
 
 SCRIPTED = "scripted:"
 
@@ -77,9 +85,6 @@ class ModelByName:
 
     async def check(self, name: str) -> NameCheck:
         """Whether a name can be used, as far as that is known without calling the model."""
-        from tui_agent.models.hosted import HostedModel
-        from tui_agent.models.scenario_checks import ScenarioError
-
         means = self._settings.called(name)
         try:
             model = self.named(name)
@@ -100,9 +105,6 @@ class ModelByName:
 
     async def sees(self, name: str) -> bool:
         """False for a model that is known to see no images. May take as long as the model host's start."""
-        from tui_agent.models.hosted import HostedModel
-        from tui_agent.models.scenario_checks import ScenarioError
-
         means = self._settings.called(name)
         try:
             model = self.named(name)
@@ -113,8 +115,6 @@ class ModelByName:
 
     async def use_key(self, variable: str, key: str) -> None:
         """Make calls with this key from now on; empty: without one."""
-        from tui_agent.models.hosted import HostedModel
-
         host = self._made.setdefault("", self._hosted())
         if isinstance(host, HostedModel):
             await host.use_key(variable, key)
@@ -127,8 +127,6 @@ class ModelByName:
         self, model: str, api_base: str | None = None, api_key_variable: str | None = None
     ) -> int | None:
         """See `protocol.Model`; a profile's own budget where it has one."""
-        from tui_agent.models.scenario_checks import ScenarioError
-
         means = self._settings.called(model)
         if means.profile is not None and means.profile.context_tokens is not None:
             return means.profile.context_tokens
@@ -141,8 +139,6 @@ class ModelByName:
 
     async def close(self) -> None:
         """See `protocol.Model`."""
-        import asyncio
-
         self._made.setdefault(
             "", self._hosted()
         )  # a question that comes later finds it closed and begins none
@@ -154,15 +150,9 @@ class ModelByName:
                 raise fault
 
     def _hosted(self) -> Model:
-        from tui_agent.models.hosted import HostedModel
-
         return HostedModel(stay=60 * self._settings.host_minutes)
 
     def _or_fault(self, name: str) -> Model:
-        from tui_agent.core.events import Fault, FaultKind
-        from tui_agent.models.protocol import ModelFault
-        from tui_agent.models.scenario_checks import ScenarioError
-
         try:
             return self.named(name)
         except ScenarioError as error:
@@ -188,11 +178,6 @@ async def _priced(
     stream: AsyncGenerator[Delta | Reply, None], price: Price
 ) -> AsyncGenerator[Delta | Reply, None]:
     """The same stream, whose reply costs what the configuration says."""
-    from contextlib import aclosing
-
-    from tui_agent.models.protocol import Reply
-    from tui_agent.models.usage import cost
-
     async with aclosing(stream) as pieces:
         async for piece in pieces:
             if isinstance(piece, Reply):

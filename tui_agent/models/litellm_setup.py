@@ -13,6 +13,7 @@ import sys
 import types
 from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from tui_agent.models import http_guard, prompt_cache
@@ -192,8 +193,6 @@ def _missing_keys(litellm: Any, name: str) -> tuple[str, ...]:
 
 def look_up(litellm: Any, name: str) -> tuple[bool, bool, tuple[str, ...]]:
     """Whether litellm knows the provider in `name`, whether it lists the model, and the nearest names that it lists."""
-    from difflib import get_close_matches
-
     provider = ""
     # An unknown provider raises one of litellm's own errors.
     with suppress(Exception):

@@ -11,10 +11,15 @@ import re
 import signal
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tui_agent.config.user_file import UserFile
+from tui_agent.core.projections.entries import CallEntry
+from tui_agent.frontend.clipboard import copy
 from tui_agent.frontend.commands.registry import COMMANDS, Command
+from tui_agent.frontend.commands.rewind import preview
+from tui_agent.frontend.commands.rule_words import USAGE
 from tui_agent.frontend.commands.session_commands import OF_A_SESSION
 from tui_agent.frontend.commands.view import (
     Chosen,
@@ -25,12 +30,14 @@ from tui_agent.frontend.commands.view import (
     Waiting,
     Written,
 )
+from tui_agent.frontend.lines.diff import draw_unified
 from tui_agent.frontend.lines.passages import Row
 from tui_agent.plain import dialogues
 from tui_agent.quantities import age, seconds
 from tui_agent.session.rules import SessionRules
 from tui_agent.store.errors import SessionError
 from tui_agent.terminal_text import one_line, revealed_line, sanitize, without_middle
+from tui_agent.tools.output import last_lines
 
 if TYPE_CHECKING:
     from tui_agent.core.events import BackgroundStarted
@@ -135,8 +142,6 @@ class PlainCommands(LiveView):
             self.say(without_middle(str(error)))
 
     def _show(self) -> None:
-        from tui_agent.core.projections.entries import CallEntry
-
         entries = [*self.state.conversation.entries, *self.state.conversation.calls]
         called = (entry for entry in reversed(entries) if isinstance(entry, CallEntry) and entry.content)
         call = next(called, None)
@@ -189,8 +194,6 @@ class PlainCommands(LiveView):
         self._write(text_of(draw(WIDE)))
 
     async def show_changes(self, files: Sequence[FileDiff], title: str) -> None:
-        from tui_agent.frontend.lines.diff import draw_unified
-
         self.say(f"{title}:")
         for file in files:
             self.say(f"{one_line(file.name, 400)}: {file.added} added, {file.removed} removed")
@@ -201,8 +204,6 @@ class PlainCommands(LiveView):
             self.say(plan.as_text())
 
     async def show_rules(self, file: UserFile) -> None:
-        from tui_agent.frontend.commands.rule_words import USAGE
-
         listed = await asyncio.to_thread(SessionRules(self.session, file).listed)
         self._write(f"{number}. {revealed_line(str(each.rule))}" for number, each in enumerate(listed, 1))
         self.say(
@@ -219,8 +220,6 @@ class PlainCommands(LiveView):
             self.unqueue(chosen)
 
     async def copy(self, text: str, what: str) -> str:
-        from tui_agent.frontend.clipboard import copy
-
         return await copy(text, what)
 
     def suspend(self) -> None:
@@ -265,8 +264,6 @@ class PlainCommands(LiveView):
         return await self._console.ask(dialogues.pick(title, rows[:LISTED], written or (lambda _: None)))
 
     async def choose_rewind(self, choices: Sequence[RewindChoice]) -> RewindPlan | None:
-        from tui_agent.frontend.commands.rewind import preview
-
         rows = [Row(choice.label, "", choice) for choice in choices]
         if len(choices) == 1:
             choice = choices[0]
@@ -307,9 +304,6 @@ class PlainCommands(LiveView):
         return None if chosen is None or not await self._console.may_leave() else Chosen(chosen)
 
     async def choose_background(self, running: Sequence[BackgroundStarted]) -> str:
-        from pathlib import Path
-
-        from tui_agent.tools.output import last_lines
 
         for one in running:
             self.say(f"{one.id}, {seconds(max(0.0, self.now - one.at))}: {revealed_line(one.command, 300)}")

@@ -10,6 +10,7 @@ import hashlib
 import io
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -131,8 +132,6 @@ def _pixels(data: bytes) -> tuple[int, int]:
 
 def share_images(parent: Path, fork: Path) -> None:
     """Link the copies of a session into its fork, or copy them where links cannot be. Raises `OSError`."""
-    import shutil
-
     folder = parent / IMAGES_FOLDER
     if folder.is_symlink() or not folder.is_dir():
         return

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent.terminal_text import sanitize_between_tabs
 from tui_agent.tools.errors import ToolError
+from tui_agent.tools.mcp.content import result_text
 from tui_agent.tools.output import DEFAULT_LIMIT, Capture
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
 
@@ -71,8 +72,6 @@ class ServerTool:
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
         """Call it at the server. Raises `ToolError`: with the server's own words, or why it could not be asked."""
-        from tui_agent.tools.mcp.content import result_text
-
         result = await self.connection.call(self.offered.raw, arguments, context.progress)
         text, whole = await asyncio.to_thread(self._kept, result_text(result), context)
         if result.is_error:
