@@ -31,7 +31,8 @@ from tui_agent.core.events import (
     VerdictReached,
 )
 from tui_agent.core.fold import fold
-from tui_agent.core.projections.incidents import MODEL, Incident, Incidents
+from tui_agent.core.names import MODEL_CALL
+from tui_agent.core.projections.incidents import Incident, Incidents
 
 MAKE = {"command": "make"}
 
@@ -115,9 +116,9 @@ def test_calls_that_are_not_executed_any_more_are_counted() -> None:
 def test_the_model_recovers_with_the_next_proper_reply() -> None:
     fault = ModelFaulted(fault=Fault(kind=FaultKind.TIMEOUT, message="silence"), action="retry")
     started = IterationStarted(iteration=1)
-    assert incidents(started, fault, fault).open[MODEL].times == 2
+    assert incidents(started, fault, fault).open[MODEL_CALL].times == 2
     (incident,) = incidents(started, fault, fault, ReplyFinished(), IterationFinished(iteration=1)).recovered
-    assert (incident.key, incident.times) == (MODEL, 2)
+    assert (incident.key, incident.times) == (MODEL_CALL, 2)
 
 
 def test_a_recovery_is_a_line_of_the_timeline() -> None:

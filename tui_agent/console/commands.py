@@ -9,12 +9,15 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textual.app import SuspendNotSupported
 from textual.binding import Binding
 
 from tui_agent.console.looks.splash import PANE_NAMES
+from tui_agent.console.panes.density import Density
+from tui_agent.console.panes.pane import LinePane
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.core.evolve import evolve
 from tui_agent.frontend.commands import session_commands
@@ -37,7 +40,6 @@ from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
-    from pathlib import Path
 
     from tui_agent.config.settings import Settings
     from tui_agent.config.user_file import UserFile
@@ -169,8 +171,6 @@ class DashboardCommands(View):
 
     @property
     def asked_about(self) -> tuple[int, str]:
-        from tui_agent.console.panes.pane import LinePane
-
         focused = self._screen.focused
         asked = focused.subject() if isinstance(focused, LinePane) else None
         return (0, "") if asked is None else (asked.seq, asked.call_id)
@@ -291,8 +291,6 @@ class DashboardCommands(View):
 
     def _view(self, density: str) -> str:
         """Draw the conversation so densely, in all tabs, or in the next density."""
-        from tui_agent.console.panes.density import Density
-
         if self._screen.dashboard is None:
             return ""
         densities = list(Density)
@@ -659,8 +657,6 @@ class ReplayCommands(DashboardCommands):
 
     async def patch(self) -> Patch | None:
         """Up to the position, or the step before it; None where the session's checkpoints are not on this machine."""
-        from pathlib import Path
-
         from tui_agent.session.rewind import kept_before_run
         from tui_agent.store.checkpoints import Checkpoints
         from tui_agent.store.journal import sessions_folder

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 from textual.app import App, SuspendNotSupported
+from textual.filter import Monochrome, NoColor
 from textual.theme import BUILTIN_THEMES
 
+from tui_agent.config.errors import ConfigError, MissingModelError
 from tui_agent.console.looks.hints import name_keys
 from tui_agent.console.looks.themes import (
     DEFAULT_THEME,
@@ -40,6 +42,7 @@ from tui_agent.frontend.arguments import in_browser, wanted_early
 from tui_agent.frontend.ascii_glyphs import ascii_glyphs
 from tui_agent.frontend.commands.registry import BACKWARDS, BINDABLE, shown_key, use_keys, with_shift
 from tui_agent.frontend.opening import HISTORY_FILE, LEFT_BY_SIGNAL, WRONG_USAGE, grants_on, notifications_on
+from tui_agent.store.errors import SessionError
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -131,8 +134,6 @@ class ConsoleApp(SessionApp):
         if wanted_early("motion", arguments) == "reduced" or os.environ.get("NO_MOTION"):
             self.animation_level = "none"
         if self.no_color:
-            from textual.filter import Monochrome, NoColor
-
             from tui_agent.console.terminal.uncoloured import Uncoloured
 
             coloured = [one for one in self._filters if not isinstance(one, Monochrome | NoColor)]
@@ -239,9 +240,7 @@ class ConsoleApp(SessionApp):
         garbage.begin()
 
     async def start_tab(self, screen: Tab) -> bool:
-        from tui_agent.config.errors import ConfigError
         from tui_agent.models.scenario_checks import ScenarioError
-        from tui_agent.store.errors import SessionError
 
         try:
             await self._open(screen)
@@ -266,7 +265,6 @@ class ConsoleApp(SessionApp):
             await self._open_replay(screen)
 
     async def _open_live(self, screen: LiveScreen) -> None:
-        from tui_agent.config.errors import MissingModelError
         from tui_agent.console.terminal.attention import Attention
         from tui_agent.frontend import preferences
         from tui_agent.frontend.startup import load_modules, open_live
@@ -507,7 +505,6 @@ class ConsoleApp(SessionApp):
 def _welcome(settings: Settings) -> Welcome:
     """What stands at the beginning of a new session. Reads the list of sessions."""
     from tui_agent.console.looks.welcome import welcome
-    from tui_agent.store.errors import SessionError
     from tui_agent.store.session_store import SessionStore
 
     with suppress(SessionError):

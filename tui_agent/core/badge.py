@@ -9,8 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from tui_agent.core.events import Level, Outcome
-from tui_agent.core.names import Phase
+from tui_agent.core.names import Level, Outcome, Phase
 
 if TYPE_CHECKING:
     from tui_agent.core.recovery.engine import RecoveryState

@@ -202,6 +202,9 @@ ABOUT_PLAN = "plan"
 OF_NO_FAILURE = frozenset({ASK_OPERATOR, ABOUT_BUDGET, ABOUT_PLAN})
 """Sources of questions that nothing has failed for: the model's own, a used-up budget, a plan to approve."""
 
+REPLY_FORM, MODEL_CALL = "form", "model"
+"""Keys of the incidents that are about no call of a tool."""
+
 
 class Outcome(StrEnum):
     """How a run ended."""

@@ -10,6 +10,8 @@ import sys
 import unicodedata
 from collections.abc import Mapping
 
+from rich.cells import get_character_cell_size
+
 _SIGNS = {
     "-": "─┄┅┈┉╌╍╴╶╸╺╼╾–—−‐‑‒―·∙•▔▬≈▄",
     "|": "│┃┆┇┊┋╎╏╵╷╹╻╽╿▏▎▍▌▐▕║¦‖⏸",
@@ -54,8 +56,6 @@ class AsciiGlyphs(dict[int, str]):
         return found
 
     def _found(self, code: int) -> str:
-        from rich.cells import get_character_cell_size
-
         char = chr(code)
         if code < 0x80 or (self._letters and unicodedata.category(char)[0] in "LNM"):
             return char

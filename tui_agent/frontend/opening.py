@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_agent.core.names import Approval
+from tui_agent.frontend.commands.registry import shown_key
+
 if TYPE_CHECKING:
     from tui_agent.core.state import RunState
     from tui_agent.session.session import Session
@@ -25,7 +28,6 @@ LISTED_RULES = 3
 
 def notifications_on(state: RunState) -> list[str]:
     """What the operator should know of a session that was opened again."""
-    from tui_agent.frontend.commands.registry import shown_key
     from tui_agent.terminal_text import one_line
 
     notifications = []
@@ -44,7 +46,6 @@ def notifications_on(state: RunState) -> list[str]:
 
 def grants_on(session: Session) -> list[str]:
     """What runs without a question in a session that was opened again because it was allowed there before."""
-    from tui_agent.core.names import Approval
     from tui_agent.terminal_text import one_line
 
     said = session.state.session

@@ -6,9 +6,13 @@ unreadable one is no reason to fail, the history is then what this session typed
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import suppress
 from pathlib import Path
+
+from tui_agent.disk import replace_whole
+from tui_agent.store.private import make_private
 
 MAX_ENTRIES = 500
 MAX_ENTRY_CHARACTERS = 20_000
@@ -69,9 +73,6 @@ class PromptHistory:
     def _keep(self, text: str) -> None:
         if self._path is None or len(text) > MAX_ENTRY_CHARACTERS:
             return
-        import json
-
-        from tui_agent.store.private import make_private
         from tui_agent.store.redaction import Redactor
 
         text = Redactor.from_environment(os.environ).text(text)
@@ -84,16 +85,10 @@ class PromptHistory:
     def _rewrite(self) -> None:
         if self._path is None:
             return
-        import json
-
-        from tui_agent.disk import replace_whole
-
         replace_whole(self._path, "".join(json.dumps(text) + "\n" for text in self._entries))
 
 
 def _parsed(lines: list[str]) -> list[str]:
-    import json
-
     texts: list[str] = []
     for line in lines:
         with suppress(ValueError, RecursionError):

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.call_names import short_input
 from tui_agent.core import events
-from tui_agent.core.projections.incidents import FORM as REPLY_FORM
-from tui_agent.core.projections.incidents import MODEL
+from tui_agent.core.names import MODEL_CALL, REPLY_FORM
 from tui_agent.core.recovery import trials
 from tui_agent.core.recovery.iteration import FORM_ERRORS
 from tui_agent.core.recovery.rules import Rule
@@ -21,6 +20,7 @@ from tui_agent.frontend.lines.styled import fit_middle
 from tui_agent.headline import headline
 from tui_agent.quantities import counted
 from tui_agent.rule_book import Section, book_path, read_book
+from tui_agent.session.replay import Replay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from tui_agent.core.projections.incidents import Incident
     from tui_agent.core.recovery.engine import RecoveryState
     from tui_agent.core.state import RunState
-    from tui_agent.session.replay import Replay
     from tui_agent.session.session import Session
 
 _PATIENCE = 40
@@ -93,8 +92,6 @@ def newest_trouble(state: RunState) -> int:
 
 async def explain_live(session: Session, seq: int, call_id: str = "") -> Why:
     """As `explain`, for a session that goes on. Raises `JournalError`; `IndexError` for an event that is not there."""
-    from tui_agent.session.replay import Replay
-
     replay = await asyncio.to_thread(Replay.open, session.folder, prepare=False)
     for _ in range(_PATIENCE):
         if replay.length >= seq:
@@ -195,7 +192,7 @@ def _incident(replay: Replay, event: events.Event, after: RunState, key: str) ->
         case events.ReplyRejected() if not event.unverified:
             key = REPLY_FORM
         case events.ModelFaulted():
-            key = MODEL
+            key = MODEL_CALL
         case events.EscalationRaised() | events.EscalationAnswered():
             answered = isinstance(event, events.EscalationAnswered)
             asked = replay.state_at(event.seq - answered).metrics.incidents

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from tui_agent.core.names import REPLY_FORM
 from tui_agent.core.projections.call_subject import families_of, relation, subject_of
-from tui_agent.core.projections.incidents import FORM, Incident, Incidents
+from tui_agent.core.projections.incidents import Incident, Incidents
 from tui_agent.core.recovery.error_shape import error_shape
 from tui_agent.core.recovery.iteration import command_of
 from tui_agent.core.recovery.signature import normalise
@@ -144,7 +145,9 @@ def _repair(form: Form, family: str, command: str) -> Repair:
 
 def lessons_of(incidents: Incidents) -> tuple[Lesson, ...]:
     """What the run's failures teach, in the order in which they began."""
-    calls = [one for one in (*incidents.recovered, *incidents.open.values()) if one.tool and one.key != FORM]
+    calls = [
+        one for one in (*incidents.recovered, *incidents.open.values()) if one.tool and one.key != REPLY_FORM
+    ]
     calls.sort(key=lambda one: one.course[0].seq)
     return tuple(_lesson(one, calls) for one in calls)
 

@@ -10,6 +10,7 @@ from textual.message import Message
 
 from tui_agent.console.prompt.fields import LineField
 from tui_agent.console.terminal.timers import once
+from tui_agent.terminal_text import sanitize_paste
 
 if TYPE_CHECKING:
     from asyncio import TimerHandle
@@ -65,8 +66,6 @@ class AnswerField(LineField):
 
     def _on_paste(self, event: events.Paste) -> None:
         """A paste is text, also behind a key; its lines become one."""
-        from tui_agent.terminal_text import sanitize_paste
-
         self._stop_waiting()
         self.replace(" ".join(sanitize_paste(event.text).split("\n")), *self.selection)
         event.stop()

@@ -20,6 +20,7 @@ from tui_agent.frontend.lines.approval import subject
 from tui_agent.frontend.lines.passages import Choice, Passage
 from tui_agent.permissions.judge import COMMAND_TOOL
 from tui_agent.permissions.offers import examples, in_short, rules_in_words
+from tui_agent.runtime.operator import ApprovalReply
 from tui_agent.terminal_text import reveal
 
 if TYPE_CHECKING:
@@ -164,8 +165,6 @@ class ApprovalCard(Card):
         self.query_one(Choices).focus()
 
     def _reply(self, decision: str, *, reason: str = "", arguments: dict[str, Any] | None = None) -> None:
-        from tui_agent.runtime.operator import ApprovalReply
-
         match decision:
             case "session" | "always" | "everywhere":
                 self.settle(ApprovalReply(decision, rules=self._offers[self._offer] if self._offer else ()))

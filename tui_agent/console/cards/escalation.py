@@ -23,6 +23,7 @@ from tui_agent.core.names import ABOUT_PLAN
 from tui_agent.frontend.commands.registry import is_command
 from tui_agent.frontend.lines.escalation import Attempt, Detail, choices_for, folds, subject, title_of
 from tui_agent.frontend.lines.passages import Choice
+from tui_agent.runtime.operator import EscalationReply
 
 if TYPE_CHECKING:
     from textual import events
@@ -167,8 +168,6 @@ class EscalationCard(Card):
         return self.query_one(AnswerField).value.strip()
 
     def _reply(self, choice: Verb, text: str, arguments: dict[str, Any] | None = None) -> None:
-        from tui_agent.runtime.operator import EscalationReply
-
         self.settle(EscalationReply(choice, text, arguments))
 
 

@@ -27,6 +27,7 @@ from tui_agent.frontend.lines.server_question import (
     shown_value,
     subject,
 )
+from tui_agent.runtime.operator import ServerReply
 from tui_agent.terminal_text import one_line, reveal
 
 if TYPE_CHECKING:
@@ -131,8 +132,6 @@ class ServerCard(Card):
         self.query_one(".card--field", Static).update(reveal(text))
 
     def _reply(self, decision: str, content: dict[str, Any] | None = None) -> None:
-        from tui_agent.runtime.operator import ServerReply
-
         match decision:
             case "accept" | "decline" | "cancel":
                 self.settle(ServerReply(decision, content))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from textual.content import Content
 from textual.widget import Widget
 
 from tui_agent.console.looks.hints import key_line
@@ -16,8 +17,6 @@ from tui_agent.models.scenario import Moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    from textual.content import Content
 
     from tui_agent.core.events import Event
     from tui_agent.core.state import RunState
@@ -112,8 +111,6 @@ class Captions(Widget):
 
     def render(self) -> Content:
         """The text, which one it is of how many, and the keys."""
-        from textual.content import Content
-
         if self.shown is None:
             return Content()
         ways = (("Enter", "go on"),) if self.waits else ()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from platformdirs import user_config_path
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
@@ -72,8 +73,6 @@ def theme_folders(config_folder: Path | None = None) -> list[Path]:
 
 
 def _user_config_folder() -> Path:
-    from platformdirs import user_config_path
-
     return user_config_path("agent-tui", appauthor=False)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tui_agent.config.settings import is_read_only
 from tui_agent.frontend.commands.registry import BY_NAME, shown_key
 from tui_agent.frontend.lines.styled import Line, Span, pad
 from tui_agent.quantities import age
@@ -61,8 +62,6 @@ def welcome(
 ) -> Welcome:
     """What is said; `sessions` are the newest of this workspace. Reads the name of the branch
     and the right to write."""
-    from tui_agent.config.settings import is_read_only
-
     branch = branch_of(settings.workspace)
     on_branch = f"  on {branch}" if branch else ""
     read_only = ", read-only: edits would fail" if is_read_only(settings.workspace) else ""

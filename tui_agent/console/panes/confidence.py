@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.console.panes.pane import LinePane, newest_rule, not_used
+from tui_agent.core.badge import badge_of
 from tui_agent.frontend.lines.glyphs import BADGES, SPARKS
 from tui_agent.frontend.lines.outlook import OUTLOOKS, confidence_role, trend
 from tui_agent.frontend.lines.styled import Line, Span, clip, fit, justified, wrap
@@ -97,8 +98,6 @@ class ConfidencePane(LinePane):
 
     def show(self, state: RunState, now: float) -> None:
         """Show cognition and breakers of `state`."""
-        from tui_agent.core.badge import badge_of
-
         recovery, rule, badge = state.recovery, newest_rule(state, "cognition"), badge_of(state)
         known = self._recovery is not None and _parts(self._recovery) == _parts(recovery)
         if known and (rule, badge) == (self._rule, self._badge):

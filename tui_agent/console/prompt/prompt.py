@@ -18,6 +18,7 @@ from tui_agent.console.prompt.completion import Completions
 from tui_agent.console.prompt.fields import TextField
 from tui_agent.frontend.prompt_history import PromptHistory
 from tui_agent.quantities import compact, counted
+from tui_agent.terminal_text import sanitize_paste
 
 if TYPE_CHECKING:
     from textual import events
@@ -193,8 +194,6 @@ class Prompt(TextField):
         self.insert(self._pasted(text))
 
     def _pasted(self, text: str) -> str:
-        from tui_agent.terminal_text import sanitize_paste
-
         return self._fold(sanitize_paste(text), PASTED)
 
     def _delete_mark(self) -> bool:

@@ -12,6 +12,8 @@ from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING
 
+from textual.widgets.text_area import Selection
+
 from tui_agent.console.prompt.vim_text import (
     Motion,
     Span,
@@ -29,7 +31,6 @@ from tui_agent.console.prompt.vim_text import (
 if TYPE_CHECKING:
     from textual import events
     from textual.widgets import TextArea
-    from textual.widgets.text_area import Selection
 
 
 AWAITING = frozenset("gfFtTr")
@@ -476,8 +477,6 @@ class VimKeys:
 
     def _shown(self) -> Selection:
         """What the text area shows as selected; the character under its cursor is seen as such too."""
-        from textual.widgets.text_area import Selection
-
         start, end, linewise = self._span()
         if self._head < self._anchor:
             return Selection(self._location(end), self._location(start))

@@ -28,6 +28,7 @@ from tui_agent.console.terminal.timers import once
 from tui_agent.frontend.lines.glyphs import FULL, OUTCOMES
 from tui_agent.frontend.operator import ConsoleOperator
 from tui_agent.quantities import counted, dollars, seconds
+from tui_agent.store.errors import SessionError
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -127,7 +128,6 @@ class FleetScreen(DashboardScreen):
     async def _carry_out(self) -> None:
         """What ends it is said."""
         from tui_agent.cluster import ClusterError
-        from tui_agent.store.errors import SessionError
 
         try:
             if self.arguments.fleet is not None:

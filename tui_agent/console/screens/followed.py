@@ -16,13 +16,16 @@ from textual.binding import Binding, BindingType
 from tui_agent.console.looks.hints import Hint
 from tui_agent.console.screens.dashboard_screen import key_hints
 from tui_agent.console.screens.replay import ReplayScreen, own_hints
+from tui_agent.console.tabs.tab import Standing
+from tui_agent.frontend.lines.glyphs import MODES, OUTCOMES
+from tui_agent.frontend.lines.mode import mode_of
+from tui_agent.store.errors import JournalError
 
 if TYPE_CHECKING:
     from tui_agent.console.cards.card import Card
     from tui_agent.console.cards.card_host import CardHost
     from tui_agent.console.cards.escalation import EscalationCard
     from tui_agent.console.screens.player import Player
-    from tui_agent.console.tabs.tab import Standing
     from tui_agent.frontend.operator import AnyQuestion
     from tui_agent.frontend.startup import Recorded
 
@@ -75,8 +78,6 @@ class FollowedScreen(ReplayScreen):
             self._reading = False
 
     async def _take_up(self, player: Player) -> None:
-        from tui_agent.store.errors import JournalError
-
         at_end, grew = player.at_end, False
         try:
             if grew := await asyncio.to_thread(player.replay.read_on):
@@ -164,9 +165,6 @@ class FollowedScreen(ReplayScreen):
         return [Hint("Esc", "board", "escape"), *key_hints("help", "quit"), *own_hints()[1:]]
 
     def standing(self) -> Standing:
-        from tui_agent.console.tabs.tab import Standing
-        from tui_agent.frontend.lines.glyphs import MODES, OUTCOMES
-        from tui_agent.frontend.lines.mode import mode_of
         from tui_agent.terminal_text import one_line
 
         state = self.state if self.player is not None and self.player.there else None

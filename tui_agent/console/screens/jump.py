@@ -11,6 +11,9 @@ from textual.geometry import Offset
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from tui_agent.console.cards.card import Card
+from tui_agent.console.screens.help import PANES
+
 if TYPE_CHECKING:
     from textual import events
     from textual.screen import Screen
@@ -39,9 +42,6 @@ class Target(NamedTuple):
 
 def targets_of(screen: Screen[None]) -> list[Target]:
     """The panes that can be seen, and those that are folded away in a column at the edge."""
-    from tui_agent.console.cards.card import Card
-    from tui_agent.console.screens.help import PANES
-
     targets: list[Target] = []
     hidden = 0
     for name, letter in LETTERS.items():

@@ -11,8 +11,11 @@ from textual.binding import Binding, BindingType
 from tui_agent.config.keys import REPLAY
 from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.screens.dashboard_screen import DashboardScreen, command_bindings, key_hints
+from tui_agent.console.screens.player import Player
+from tui_agent.console.tabs.tab import Standing
 from tui_agent.console.terminal.timers import once
 from tui_agent.frontend.commands.registry import BACKWARDS, REPLAY_ACTIONS, key_label, with_shift
+from tui_agent.store.errors import JournalError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,15 +24,12 @@ if TYPE_CHECKING:
     from tui_agent.console.cards.card_host import CardHost
     from tui_agent.console.panes import ConversationPane
     from tui_agent.console.panes.scrubber import Scrubber
-    from tui_agent.console.screens.player import Player
-    from tui_agent.console.tabs.tab import Standing
     from tui_agent.core.projections.conversation import Conversation
     from tui_agent.core.state import RunState
     from tui_agent.frontend.arguments import ConsoleArguments
     from tui_agent.frontend.operator import AnyQuestion
     from tui_agent.frontend.startup import Recorded
     from tui_agent.session.replay import Stop
-    from tui_agent.store.errors import JournalError
 
 READ_WAIT = 0.05
 """Seconds after which a player that ran ahead of the reading looks again."""
@@ -166,7 +166,6 @@ class ReplayScreen(DashboardScreen):
 
     def attach(self, recorded: Recorded, speed: float, position: int) -> None:
         """Show this recording. Its marks, and far positions, are there once `read_through` has got to them."""
-        from tui_agent.console.screens.player import Player
         from tui_agent.terminal_text import one_line
 
         self.recorded = recorded
@@ -181,7 +180,6 @@ class ReplayScreen(DashboardScreen):
     async def read_through(self) -> None:
         """Fold the whole session in a thread and report how far it is; the screen stays usable meanwhile."""
         from tui_agent.frontend.startup import yielding_threads
-        from tui_agent.store.errors import JournalError
 
         player = self.player
         if player is None:
@@ -233,8 +231,6 @@ class ReplayScreen(DashboardScreen):
         if not player.there:
             self._scrubber.show(player)
             return
-        from tui_agent.store.errors import JournalError
-
         try:
             state = player.state
         except JournalError as damage:
@@ -318,7 +314,6 @@ class ReplayScreen(DashboardScreen):
         return [*own[:2], *key_hints("help", "quit"), *own[2:], *key_hints("panes", "jump")]
 
     def standing(self) -> Standing:
-        from tui_agent.console.tabs.tab import Standing
         from tui_agent.terminal_text import one_line
 
         # What has not been read yet is not waited for.

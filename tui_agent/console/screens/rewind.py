@@ -21,6 +21,7 @@ from tui_agent.frontend.commands.view import RewindChoice
 from tui_agent.frontend.lines.passages import Passage
 from tui_agent.frontend.lines.styled import Line, Span, pad
 from tui_agent.quantities import time_of_day
+from tui_agent.store.errors import SessionError
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -178,8 +179,6 @@ class RewindScreen(FramedScreen["RewindPlan | None"]):
         self._preview.put(passages)
 
     async def _plan(self) -> tuple[RewindPlan | None, list[Passage]]:
-        from tui_agent.store.errors import SessionError
-
         point = self._point
         try:
             if point is None:

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Protocol, cast
 from textual import work
 
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
-from tui_agent.console.tabs.tab import Commands
+from tui_agent.console.tabs.tab import Commands, Standing
 from tui_agent.core.names import Mode
 from tui_agent.frontend.commands.registry import shown_key
 from tui_agent.store.errors import SessionError
 
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
-    from tui_agent.console.tabs.tab import Standing
     from tui_agent.core.events import Event
     from tui_agent.core.state import RunState
     from tui_agent.frontend.arguments import ConsoleArguments
@@ -165,7 +164,6 @@ class SessionScreen(DashboardScreen):
         return not (self.running or self.queue or self.state is None or self.state.run.number)
 
     def standing(self) -> Standing:
-        from tui_agent.console.tabs.tab import Standing
         from tui_agent.frontend.lines.glyphs import FULL, MODES, OUTCOMES
         from tui_agent.frontend.lines.mode import mode_of
         from tui_agent.terminal_text import one_line

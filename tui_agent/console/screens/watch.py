@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from tui_agent.console.screens.dashboard_screen import key_hints
 from tui_agent.console.screens.followed import FollowedScreen
 from tui_agent.console.screens.replay import own_hints
+from tui_agent.console.tabs.tab import Standing
 from tui_agent.console.terminal.timers import once
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from tui_agent.console.cards.card import Card
     from tui_agent.console.looks.hints import Hint
-    from tui_agent.console.tabs.tab import Standing
     from tui_agent.core import events
     from tui_agent.core.state import RunState
     from tui_agent.frontend.arguments import ConsoleArguments
@@ -188,7 +188,6 @@ class WatchScreen(FollowedScreen):
     # --- how it stands --------------------------------------------------------------------------------------
 
     def standing(self) -> Standing:
-        from tui_agent.console.tabs.tab import Standing
         from tui_agent.terminal_text import one_line
 
         state = self.state if self.player is not None and self.player.there else None

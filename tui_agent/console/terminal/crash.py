@@ -9,12 +9,15 @@ import traceback
 from contextlib import suppress
 from pathlib import Path
 
+from platformdirs import user_state_path
+
+from tui_agent.store.private import make_private, private
+from tui_agent.store.redaction import Redactor
+from tui_agent.terminal_text import sanitize
+
 
 def crash_text(error: BaseException | None) -> str:
     """What is said after a crash: what happened, where the details are, what to do."""
-    from tui_agent.store.redaction import Redactor
-    from tui_agent.terminal_text import sanitize
-
     mask = Redactor.from_environment(os.environ).text
     details = mask("".join(traceback.format_exception(error))) if error is not None else "no traceback\n"
     said = (
@@ -31,10 +34,6 @@ def crash_text(error: BaseException | None) -> str:
 
 
 def _crash_log(details: str) -> Path | str:
-    from platformdirs import user_state_path
-
-    from tui_agent.store.private import make_private, private
-
     name = f"crash-{time.strftime('%Y%m%d-%H%M%S')}.log"
     folders = [
         Path(os.environ.get("AGENT_TUI_STATE_DIR") or user_state_path("agent-tui", appauthor=False)),

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from tui_agent.core import events
 from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
-from tui_agent.core.names import OF_NO_FAILURE
+from tui_agent.core.names import MODEL_CALL, OF_NO_FAILURE, REPLY_FORM
 from tui_agent.core.projections.call_subject import (
     NOTHING,
     Relation,
@@ -29,9 +29,6 @@ from tui_agent.core.recovery.iteration import FORM_ERRORS, Answer, answer_by_cod
 from tui_agent.core.recovery.policy import PRESETS, RecoveryPolicy
 from tui_agent.core.recovery.signature import call_key, failure_signature, normalise
 from tui_agent.core.recovery.writes import Writes, writes
-
-FORM, MODEL = "form", "model"
-"""Keys of the incidents that are about no call."""
 
 COURSE = 12
 """Failures of one incident that are kept, the newest."""
@@ -150,7 +147,7 @@ class Incidents:
     @property
     def standing(self) -> dict[str, Incident]:
         """The open incidents, without those that the reply of the open iteration recovers when it ends."""
-        recovering = {FORM, MODEL} if self._reply == "proper" else set()
+        recovering = {REPLY_FORM, MODEL_CALL} if self._reply == "proper" else set()
         return {key: incident for key, incident in self.open.items() if key not in recovering}
 
     @property
@@ -227,7 +224,7 @@ def _attempt(incidents: Incidents, event: events.Event, message: str) -> Attempt
 
 def _reply_failed(incidents: Incidents, event: events.Event, failure: events.Failure) -> Incidents:
     reply = incidents._reply if incidents._reply == "none" else "broken"
-    incident = incidents.open.get(FORM, Incident(FORM, failure.tool, failure.input or {}))
+    incident = incidents.open.get(REPLY_FORM, Incident(REPLY_FORM, failure.tool, failure.input or {}))
     attempt = _attempt(incidents, event, failure.message)
     return incidents._failed(incident, attempt, failure_signature(failure), _reply=reply)
 
@@ -239,7 +236,7 @@ def _reply_rejected(incidents: Incidents, event: events.ReplyRejected) -> Incide
 
 
 def _model_faulted(incidents: Incidents, event: events.ModelFaulted) -> Incidents:
-    incident = incidents.open.get(MODEL, Incident(MODEL, target=event.model))
+    incident = incidents.open.get(MODEL_CALL, Incident(MODEL_CALL, target=event.model))
     signature = f"{event.fault.kind}|{normalise(event.fault.message)}"
     attempt = evolve(_attempt(incidents, event, event.fault.message), rule=event.rule)
     reply = incidents._reply if incidents._reply == "none" else "broken"
@@ -292,7 +289,7 @@ def _with_recovered(incidents: Incidents, event: events.ToolResult) -> Incidents
     guesses: dict[str, Incident] = {}
     for other in list(incidents.open)[-_COMPARED:]:
         incident = incidents.open[other]
-        if not incident.tool or other == FORM:
+        if not incident.tool or other == REPLY_FORM:
             continue
         why: Relation = (
             "same_call"
@@ -315,7 +312,9 @@ def _tool_refused(incidents: Incidents, event: events.ToolRefused) -> Incidents:
 
 
 def _iteration_finished(incidents: Incidents, event: events.IterationFinished) -> Incidents:
-    found: dict[str, Relation] = {key: "same_call" for key in (FORM, MODEL) if key in incidents.open}
+    found: dict[str, Relation] = {
+        key: "same_call" for key in (REPLY_FORM, MODEL_CALL) if key in incidents.open
+    }
     if found and incidents._reply == "proper":
         incidents = incidents._recovered(event, found)
     return evolve(incidents, _reply="none") if incidents._reply != "none" else incidents
@@ -363,8 +362,8 @@ def _escalation_raised(incidents: Incidents, event: events.EscalationRaised) -> 
     if event.source in OF_NO_FAILURE:
         return incidents
     about = {event.key: incidents.open[event.key]} if event.key in incidents.open else {}
-    if event.source == "model" and MODEL in incidents.open:
-        about = {MODEL: incidents.open[MODEL]}
+    if event.source == "model" and MODEL_CALL in incidents.open:
+        about = {MODEL_CALL: incidents.open[MODEL_CALL]}
     about = about or incidents._newest_of(incidents.iteration)
     asked = {key: evolve(incident, asked=incident.asked + 1) for key, incident in about.items()}
     return evolve(incidents._changed(asked), asked_about=tuple(asked))

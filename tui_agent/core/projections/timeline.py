@@ -9,7 +9,8 @@ from typing import Any
 from tui_agent.core import events
 from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
-from tui_agent.core.projections.incidents import FORM, MODEL, Incident
+from tui_agent.core.names import MODEL_CALL, REPLY_FORM
+from tui_agent.core.projections.incidents import Incident
 from tui_agent.core.recovery.verdict import BREAKER
 from tui_agent.quantities import counted
 
@@ -106,7 +107,9 @@ def _withheld(event: events.VerdictReached) -> list[events.VerdictRecord]:
 
 
 def _recovered(incident: Incident) -> str:
-    what = {MODEL: "the model answers", FORM: "the reply is in form"}.get(incident.key, incident.tool)
+    what = {MODEL_CALL: "the model answers", REPLY_FORM: "the reply is in form"}.get(
+        incident.key, incident.tool
+    )
     failures = counted(incident.times, "failure")
     recovery = incident.recovery
     how = " in another way" if recovery is not None and recovery.how == "worked_round" else ""

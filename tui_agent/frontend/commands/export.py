@@ -5,6 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from tui_agent.disk import replace_whole, user_path
+from tui_agent.formats.exporters import FORMATS, SUFFIXES, export_session
+from tui_agent.store.errors import SessionError, disk_error
+
 
 async def export(source: Path, argument: str) -> str:
     """Write the session in the folder (or file) `source`; where it is then, in words. Raises as `export_file`."""
@@ -16,10 +20,6 @@ def export_file(source: Path, argument: str) -> Path:
 
     Raises `ValueError` for an unknown format, `SessionError` for what the disk or the session refuses.
     """
-    from tui_agent.disk import replace_whole, user_path
-    from tui_agent.formats.exporters import FORMATS, SUFFIXES, export_session
-    from tui_agent.store.errors import SessionError, disk_error
-
     given, _, name = argument.partition(" ")
     form = next((form for form in FORMATS if form == (given or "markdown")), None)
     if form is None:

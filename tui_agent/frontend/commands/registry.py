@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from tui_agent.core.names import APPROVALS, POLICIES
@@ -260,8 +261,6 @@ def use_keys(chosen: Mapping[str, str]) -> list[str]:
 
 
 def _no_action(name: str) -> str:
-    from difflib import get_close_matches
-
     near = get_close_matches(name, [command.name for command in BINDABLE], n=1, cutoff=0.4)
     return f"[keys]: there is no action {name} that a key can have{f'; did you mean {near[0]}?' if near else '.'}"
 
@@ -316,8 +315,6 @@ def parse(line: str) -> Invocation:
     name, _, argument = line.removeprefix("/").strip().partition(" ")
     command = BY_NAME.get(name.lower())
     if command is None:
-        from difflib import get_close_matches
-
         near = get_close_matches(name.lower(), BY_NAME, n=1, cutoff=0.4)
         rest = f"Did you mean /{near[0]}?" if near else "/help lists the commands."
         raise UnknownCommandError(

@@ -17,8 +17,15 @@ from tui_agent.frontend.commands import rewind
 from tui_agent.frontend.commands.registry import Command, shown_key
 from tui_agent.frontend.commands.server_entries import expanded, names_a_server
 from tui_agent.frontend.commands.view import Chosen
+from tui_agent.frontend.lines.context import context_lines
+from tui_agent.frontend.lines.diff import files_of
 from tui_agent.frontend.lines.passages import Row
+from tui_agent.frontend.lines.reports import BY_TOOLS, changed_files, cost_lines, status_lines
+from tui_agent.frontend.lines.servers import server_lines
+from tui_agent.frontend.lines.skills import skill_lines
+from tui_agent.frontend.lines.why import why_lines
 from tui_agent.quantities import counted
+from tui_agent.store.errors import JournalError
 from tui_agent.terminal_text import revealed_line
 from tui_agent.tools.errors import ToolError
 
@@ -276,8 +283,6 @@ async def background(view: LiveView, argument: str) -> str:
 
 async def mcp(view: LiveView, argument: str) -> str:
     """`trust NAME` starts a server of the workspace, `reconnect NAME` connects to one anew; alone: how they stand."""
-    from tui_agent.frontend.lines.servers import server_lines
-
     session = view.session
     if not argument:
         servers = session.servers
@@ -315,8 +320,6 @@ async def playbook(view: LiveView, argument: str) -> str:
 
 async def skills(view: LiveView, name: str) -> str:
     """Show the skills; with a name, begin a message that asks for one."""
-    from tui_agent.frontend.lines.skills import skill_lines
-
     found = view.session.find_skills()
     if not name:
         await view.show_report("Skills", lambda width: skill_lines(found, width))
@@ -337,16 +340,12 @@ def show_help(view: View, _: str) -> str:
 
 
 async def status(view: View, _: str) -> str:
-    from tui_agent.frontend.lines.reports import status_lines
-
     state, coming = view.state, view.coming
     await view.show_report("Status", lambda width: status_lines(state, width, *coming))
     return ""
 
 
 async def cost(view: View, _: str) -> str:
-    from tui_agent.frontend.lines.reports import cost_lines
-
     state, now = view.state, view.now
     await view.show_report("Cost", lambda width: cost_lines(state, now, width))
     return ""
@@ -354,7 +353,6 @@ async def cost(view: View, _: str) -> str:
 
 async def context(view: View, _: str) -> str:
     from tui_agent.core.request.context import context_use
-    from tui_agent.frontend.lines.context import context_lines
 
     use = context_use(view.state)
     await view.show_report("Context", lambda width: context_lines(use, width))
@@ -363,9 +361,6 @@ async def context(view: View, _: str) -> str:
 
 async def diff(view: View, _: str) -> str:
     """What the run changed, file by file."""
-    from tui_agent.frontend.lines.diff import files_of
-    from tui_agent.frontend.lines.reports import BY_TOOLS, changed_files
-
     patch = await view.patch()
     if patch is None:
         files, title = changed_files(view.state), BY_TOOLS
@@ -384,9 +379,7 @@ async def why(view: View, _: str) -> str:
 
 async def explain(view: View, seq: int = 0, call_id: str = "") -> str:
     """Show why an event came about; 0: what is wrong now, else the last verdict or the run's end."""
-    from tui_agent.frontend.lines.why import why_lines
     from tui_agent.frontend.why import newest_trouble
-    from tui_agent.store.errors import JournalError
 
     seq = seq or newest_trouble(view.state)
     if not seq:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from rich.cells import cell_len
 
 from tui_agent.call_names import main_argument, of_lane, short_input
-from tui_agent.core.names import ABOUT_PLAN, OF_NO_FAILURE
+from tui_agent.core.names import ABOUT_PLAN, OF_NO_FAILURE, CallState
+from tui_agent.core.projections.entries import CallEntry, FaultEntry, OperatorEntry
 from tui_agent.core.recovery.signature import normalise
 from tui_agent.frontend.lines.passages import GAP, Choice, Passage
 from tui_agent.headline import headline, innermost
@@ -152,9 +153,6 @@ def attempts_before(state: RunState, asked: EscalationRaised) -> list[Attempt]:
     """The failures that led to the question, oldest first: of the same call where it is about one, of a model call
     its tries.
     """
-    from tui_agent.core.names import CallState
-    from tui_agent.core.projections.entries import CallEntry, FaultEntry, OperatorEntry
-
     conversation = state.asker(asked).conversation
     skipped = max(0, len(conversation.entries) - LOOKED_BACK)
     entries = [*conversation.entries.tail(skipped), *conversation.calls]

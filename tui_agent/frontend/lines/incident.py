@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.cells import cell_len
 
 from tui_agent.call_names import short_input
-from tui_agent.core.names import OF_NO_FAILURE
+from tui_agent.core.badge import badge_of
+from tui_agent.core.names import MODEL_CALL, OF_NO_FAILURE, REPLY_FORM
 from tui_agent.frontend.lines.glyphs import BADGES, LEVELS, OUTCOMES
 from tui_agent.frontend.lines.outlook import next_step
 from tui_agent.frontend.lines.styled import Line, Span, clip, fit_middle, justified, width_of
@@ -112,8 +113,6 @@ def _fitted(parts: list[tuple[Span, ...]], width: int) -> Line:
 
 def _calm(state: RunState, width: int) -> Line:
     """What stands: the question or the end, what is left open, and the chance of the next step."""
-    from tui_agent.core.badge import badge_of
-
     incidents, ended, stuck = state.metrics.incidents, state.run.outcome, _stuck(state)
     parts: list[tuple[Span, ...]] = []
     if stuck is not None:
@@ -170,11 +169,9 @@ def _note_words(state: RunState) -> str:
 
 def incident_name(incident: Incident) -> str:
     """What failed: the call, or the model's part."""
-    from tui_agent.core.projections.incidents import FORM, MODEL
-
-    if incident.key == MODEL:
+    if incident.key == MODEL_CALL:
         return "the model call"
-    if incident.key == FORM:
+    if incident.key == REPLY_FORM:
         return "the reply's form"
     return f"{one_line(incident.tool)} {short_input(incident.tool, incident.input)}".strip()
 
@@ -210,15 +207,15 @@ def _how_often(state: RunState, incident: Incident) -> list[str]:
 
 def _course(state: RunState, incident: Incident, width: int) -> Line:
     """Each failure with its step, what was done about it, and where it stands; the newest ones that fit."""
-    from tui_agent.core.projections.incidents import MODEL
-
     ends: list[Span] = []
     if _asks_about(state, incident):
         ends = [Span("──▶ ", "operator"), Span("you", "operator bold")]
     elif incident.refused:
         ends = [Span(f"── ⊘ not run again ×{incident.refused}", "blocked")]
     elif (
-        state.note is not None and incident.key != MODEL and incident.newest.iteration == state.run.iteration
+        state.note is not None
+        and incident.key != MODEL_CALL
+        and incident.newest.iteration == state.run.iteration
     ):
         ends = [Span("──▶ ", "note"), Span(_note_words(state), "note")]
     course = incident.course
@@ -250,13 +247,11 @@ def _station(attempt: Attempt, in_new_step: bool) -> list[Span]:
 
 def _ladder(state: RunState, incident: Incident, width: int) -> Line:
     """The rungs: those that were tried, the one where it stands, and what the next failure leads to."""
-    from tui_agent.core.projections.incidents import FORM, MODEL
-
     recovery = state.recovery
-    if incident.key == MODEL:
+    if incident.key == MODEL_CALL:
         return _model_ladder(state, incident, width)
     possible = recovery.policy.ladder
-    if incident.key == FORM and recovery.policy.form == "ladder":
+    if incident.key == REPLY_FORM and recovery.policy.form == "ladder":
         possible = frozenset({"guide", "escalate" if recovery.operator_present else "degrade"})
     reached = {str(attempt.level) for attempt in incident.course if attempt.level is not None}
     if incident.refused:
@@ -311,10 +306,9 @@ def _rungs(
 
 def next_words(state: RunState, incident: Incident) -> str:
     """What comes next if the same fails once more; empty where nobody can say."""
-    from tui_agent.core.projections.incidents import FORM, MODEL
     from tui_agent.core.recovery.forecast import if_it_fails_again
 
-    if incident.key in {FORM, MODEL} or _asks_about(state, incident):
+    if incident.key in {REPLY_FORM, MODEL_CALL} or _asks_about(state, incident):
         return ""
     verdict = if_it_fails_again(
         state.recovery, incident.tool, incident.input, incident.key, incident.newest.message
