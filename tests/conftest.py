@@ -52,7 +52,10 @@ FIRST = ("test_quality.py",)
 
 @pytest.fixture(scope="session", autouse=True)
 def _nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """No test reads or writes the settings and sessions of whoever runs it, unless it names other places."""
+    """No test reads or writes the settings and sessions of whoever runs it, unless it names other places; and none
+    leaves a process that keeps litellm in memory, also where it has a terminal.
+    """
+    os.environ["CI"] = "true"
     for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
         os.environ[name] = str(tmp_path_factory.mktemp(name.lower()))
 

@@ -34,6 +34,7 @@ from tui_agent.config.settings import (
     require_workspace,
     user_config_file,
 )
+from tui_agent.models import borrowed
 from tui_agent.models.catalogue import KnownModel, known
 from tui_agent.models.discovery import missing_key
 from tui_agent.sandbox.choose import candidates, none_for, try_out
@@ -90,6 +91,7 @@ def examine(overrides: Mapping[str, object], config: str | None) -> Report:
         _keys(settings, environ),
         _price(settings),
         _server(settings),
+        _model_host(settings),
         _workspace(settings),
         _sandbox(settings),
         _state_folder(settings),
@@ -218,6 +220,26 @@ def _server(settings: Settings) -> Check:
         )
         return Check("server", "broken", f"{shown}: {why}", "start the server there, or correct --api-base")
     return Check("server", "ok", f"{shown} accepts connections")
+
+
+def _model_host(settings: Settings) -> Check:
+    """What stays in memory between runs, and how to be rid of it."""
+    seconds = borrowed.stay(settings.host_minutes, at_terminal=sys.stderr.isatty())
+    pid = borrowed.staying()
+    if pid is None:
+        says = f"none stays now; from here one would, for {seconds / 60:g} min" if seconds else "none stays"
+        return Check("model host", "ok", says)
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except OSError:
+        return Check("model host", "ok", "one that stayed has just ended")
+    size = pages * os.sysconf("SC_PAGE_SIZE") / 1_000_000
+    return Check(
+        "model host",
+        "ok",
+        f"process {pid} keeps litellm in memory for the next run ({size:.0f} MB) and ends by itself",
+        f"`kill {pid}` ends it now; with host_minutes = 0 none stays",
+    )
 
 
 def _workspace(settings: Settings) -> Check:

@@ -9,12 +9,15 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import CommandLine
+from tests.console.terminal import Terminal
 from tests.kept_host import environment
 from tests.models.test_host_process import exists, reply_of, request
 from tests.openai_server import OpenAIServer, text
@@ -104,6 +107,66 @@ async def test_each_host_has_the_keys_of_its_caller_and_what_forks_it_has_none(r
         assert process.poll() is None
 
 
+@pytest.mark.parametrize(
+    ("minutes", "at_terminal", "variables", "seconds"),
+    [
+        (None, True, {}, 300.0),
+        (None, False, {}, 0.0),
+        (None, True, {"CI": "true"}, 0.0),
+        (None, True, {"HOME": "/nowhere"}, 0.0),
+        (0.0, True, {}, 0.0),
+        (2.0, False, {"CI": "true"}, 120.0),
+    ],
+    ids=["a person", "a script", "in CI", "no home", "switched off", "wanted"],
+)
+def test_a_host_stays_for_people_at_a_terminal_and_where_it_is_wanted(
+    minutes: float | None,
+    at_terminal: bool,
+    variables: dict[str, str],
+    seconds: float,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    for name, value in {"HOME": str(tmp_path), **variables}.items():
+        monkeypatch.setenv(name, value)
+    assert borrowed.stay(minutes, at_terminal=at_terminal) == seconds
+
+
+REFUSES = """
+provider_list, model_cost = (), {}
+async def acompletion(**_):
+    error = Exception("no such key")
+    error.status_code = 401
+    raise error
+"""
+"""A litellm that is there at once and answers nothing."""
+
+
+@pytest.mark.parametrize("ci", ["", "true"])
+def test_a_run_at_a_terminal_leaves_a_host_that_doctor_shows_and_a_run_in_ci_none(
+    runtime: Path, tmp_path: Path, ci: str
+) -> None:
+    cli = CommandLine(tmp_path, tmp_path)
+    (tmp_path / "lib" / "litellm").mkdir(parents=True)
+    (tmp_path / "lib" / "litellm" / "__init__.py").write_text(REFUSES)
+    variables = {"CI": ci, "PYTHONPATH": f"{ROOT}:{tmp_path / 'lib'}", "OPENAI_API_KEY": "sk-0123456789"}
+    arguments = ["-P", "-m", "tui_agent", "run", "x", "--model", "openai/x", "--workspace", str(tmp_path)]
+    terminal = Terminal(arguments, cli.environ(**variables))
+    try:
+        assert terminal.code() == 6, terminal.picture
+        pid = borrowed.staying()
+        said = cli("doctor", XDG_RUNTIME_DIR=str(runtime)).out
+        assert bool(pid) is not bool(ci)
+        assert (f"kill {pid}" in said) is bool(pid)
+        if pid:
+            assert b"tui_agent.models.prepared" in Path(f"/proc/{pid}/cmdline").read_bytes()
+            assert b"sk-0123456789" not in Path(f"/proc/{pid}/environ").read_bytes()
+            os.kill(pid, signal.SIGTERM)
+    finally:
+        terminal.close()
+
+
 async def test_what_forks_hosts_ends_by_itself_and_takes_its_socket_away(runtime: Path) -> None:
     with lender(runtime, stay=0.05) as process:
         await asyncio.to_thread(process.wait, 60)
@@ -152,6 +215,7 @@ text = json.dumps({"code": sys.argv[2], "environment": {"READ": "before"}, "fold
 socket.send_fds(asked, [text.encode()], [pipes[0][0], pipes[1][1], pipes[2][1]])
 print(asked.recv(100).decode())
 """
+OTHER_USER = "import json, os, socket, sys; os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
 NEW_PRIVILEGES = "import ctypes; ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)\n"
 
 
@@ -179,7 +243,19 @@ def test_only_a_process_behind_no_more_walls_is_lent_a_host(
     assert answer.stdout.strip().isdigit() is lent, answer
 
 
-def test_another_user_is_lent_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_another_user_who_reaches_the_socket_is_lent_nothing() -> None:
+    with tempfile.TemporaryDirectory() as folder, lender(Path(folder)):
+        path = Path(folder, "agent-tui", "model-host")
+        for place in (path, path.parent, path.parent.parent):
+            place.chmod(0o777)
+        command = [sys.executable, "-c", OTHER_USER + ASKS, str(path), code_in_use()]
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert not answer.stdout.strip().isdigit(), answer
+    assert "PermissionError" not in answer.stderr, "it did reach the socket"
+
+
+def test_the_kernel_says_who_connects(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         assert is_ours(ours)

@@ -158,9 +158,9 @@ class Settings(BaseModel):
     """Where sessions are kept."""
     mcp: bool = True
     """Start the MCP servers of `mcp.json` and `.mcp.json`; see MCP.md."""
-    host_minutes: Annotated[float, Field(ge=0, le=1440)] = 0.0
+    host_minutes: Annotated[float, Field(ge=0, le=1440)] | None = None
     """Minutes that a process with litellm in memory stays after the last run, so that the first call of the next goes
-    out seconds earlier (Linux); 0: nothing stays."""
+    out seconds earlier (Linux); 0: nothing stays. Unset: 5 at a terminal, and 0 for scripts and where `CI` is set."""
     retention_days: Annotated[int, Field(ge=1)] | None = None
     """Sessions untouched for so many days go to the trash, from where they go after as many; unset: never."""
     speed: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = 1.0

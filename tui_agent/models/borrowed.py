@@ -12,6 +12,7 @@ import json
 import os
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import warnings
@@ -32,6 +33,32 @@ AGAIN, NO = b"again\n", b"no\n"
 """Answers: this one ends, ask the next; none will ever fit."""
 _PATIENCE = 60.0
 """Seconds: a prepared process that has just been started imports litellm first."""
+_AT_A_TERMINAL = 300.0
+"""Seconds to stay where nothing is set: a person who answers and starts again, not a day with 200 MB taken."""
+_SOCKET = "model-host"
+CALLERS = 16
+"""Callers that may wait to be answered."""
+
+
+def stay(minutes: float | None, *, at_terminal: bool) -> float:
+    """Seconds that a prepared process stays: `minutes` where they are set, else some for a person at a terminal, and
+    none for scripts, in CI, or where the home cannot be written to (a container, a sandbox).
+    """
+    if minutes is not None:
+        return 60 * minutes
+    person = at_terminal and not os.environ.get("CI") and os.access(Path("~").expanduser(), os.W_OK)
+    return _AT_A_TERMINAL if person else 0.0
+
+
+def staying() -> int | None:
+    """The prepared process that stays for this user now, by its id; None: there is none."""
+    if sys.platform != "linux":
+        return None
+    with suppress(OSError), socket.socket(socket.AF_UNIX) as asked:
+        asked.connect(str(_folder() / _SOCKET))
+        pid, _, _ = struct.unpack("3i", asked.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        return int(pid)
+    return None
 
 
 def code_in_use() -> str:
@@ -170,8 +197,8 @@ def _connected(folder: Path, environment: Mapping[str, str], stay: float) -> soc
     """A connection to the prepared process, which is started where there is none. Raises `OSError`."""
     import fcntl
 
-    path = folder / "model-host"
-    with (folder / "model-host.lock").open("w") as lock:
+    path = folder / _SOCKET
+    with (folder / f"{_SOCKET}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two who find none start one
         connection = socket.socket(socket.AF_UNIX)
         try:
@@ -186,7 +213,7 @@ def _start(path: Path, environment: Mapping[str, str], stay: float) -> None:
     path.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
-        listener.listen(16)
+        listener.listen(CALLERS)
         number = str(listener.fileno())
         # Through a shell that ends at once: it is nobody's child, and nobody has to reap it.
         subprocess.run(

@@ -8,10 +8,12 @@ kind. A profile's parameters join the request here. Nothing heavy is imported be
 from __future__ import annotations
 
 import asyncio
+import sys
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tui_agent.core.events import Fault, FaultKind
+from tui_agent.models.borrowed import stay
 from tui_agent.models.hosted import HostedModel
 from tui_agent.models.protocol import ModelFault, Reply
 from tui_agent.models.scenario_checks import ScenarioError
@@ -150,7 +152,8 @@ class ModelByName:
                 raise fault
 
     def _hosted(self) -> Model:
-        return HostedModel(stay=60 * self._settings.host_minutes)
+        at_terminal = sys.stderr is not None and sys.stderr.isatty()
+        return HostedModel(stay=stay(self._settings.host_minutes, at_terminal=at_terminal))
 
     def _or_fault(self, name: str) -> Model:
         try:

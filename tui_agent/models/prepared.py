@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 from pydantic import BaseModel
 
 from tui_agent.models import host, litellm_setup
-from tui_agent.models.borrowed import AGAIN, LARGEST_REQUEST, NO, STREAMS, code_in_use
+from tui_agent.models.borrowed import AGAIN, CALLERS, LARGEST_REQUEST, NO, STREAMS, code_in_use
 from tui_agent.secret_names import named_like_a_secret
 
 _NAMESPACES = ("mnt", "net", "pid", "user", "ipc")
@@ -113,15 +113,14 @@ class Lender:
         self._selector = selectors.DefaultSelector()
         self._selector.register(listener, selectors.EVENT_READ, self._callers)
         self._open = True
+        self._ends = time.monotonic() + stay
 
     def serve(self) -> None:
         """Lend until the time is over and every fork has ended."""
-        ends = time.monotonic() + self._stay
-        while self._lent or (self._open and time.monotonic() < ends):
-            patience = None if self._lent else ends - time.monotonic()
+        while self._lent or (self._open and time.monotonic() < self._ends):
+            patience = None if self._lent else self._ends - time.monotonic()
             for key, _ in self._selector.select(patience):
                 key.data()
-                ends = time.monotonic() + self._stay
             if self._open and not self._path.exists():
                 self._close()  # taken away: the next caller will not find us
         self._close()
@@ -209,6 +208,7 @@ class Lender:
         os.close(end)
         _, status = os.waitpid(process, 0)
         caller = self._lent.pop(process)
+        self._ends = time.monotonic() + self._stay
         with suppress(KeyError):
             self._selector.unregister(caller)
         with suppress(OSError):
@@ -271,6 +271,8 @@ def main() -> None:
     """Serve at the socket that was inherited: its number, its path, and the seconds to stay are the arguments."""
     number, path, stay = sys.argv[1:]
     listener = socket.socket(fileno=int(number))
+    # Again: from now on the kernel names us, and not who started us, to whoever connects.
+    listener.listen(CALLERS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     prepared = prepare()

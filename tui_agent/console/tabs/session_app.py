@@ -69,9 +69,11 @@ class SessionApp(ThemedApp):
     def host_for(self, settings: Settings) -> KeptHost:
         """The model host that all tabs share, as the settings of the first want it."""
         if self._model_host is None:
+            from tui_agent.models.borrowed import stay
             from tui_agent.models.hosted import KeptHost
 
-            self._model_host = KeptHost(stay=60 * settings.host_minutes)
+            seconds = stay(settings.host_minutes, at_terminal=not self.is_headless)
+            self._model_host = KeptHost(stay=seconds)
         return self._model_host
 
     def make_screen(self, arguments: ConsoleArguments, mode: str) -> Tab:
