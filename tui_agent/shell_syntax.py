@@ -1,26 +1,115 @@
-"""The structure of a shell command: lists, pipelines, simple commands, words; nothing is expanded or run.
+"""The grammar of bash, and the structure of a shell command: lists, pipelines, programs with their words.
 
-What recovery reads. It takes the common part of POSIX sh and bash in linear time and raises `UnreadableCommand` for the
-rest, so that who asks can take the careful way. Approvals read by the grammar of `permissions.commands`, which knows
-all of bash: it takes hostile text quadratic time, so a clock has to bound it, and a fold of events may ask none.
+The one place that parses commands; nothing is expanded or run. What recovery needs of the tree is here; what approvals
+need of it, each doubt included, is in `permissions.commands`. What is not read raises `UnreadableCommand`, so that who
+asks can take the careful way.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node
 
 LONGEST = 20_000
 """Characters; longer commands are scripts, and nothing is concluded from them."""
+MOST = {"|": 1_000, "`": 300}
+"""Of these characters, also in quotes: the repair of what is not closed behind them takes quadratic time, in which
+the parser cannot be halted.
+"""
+_LONGEST_READ = 5_000
+"""Characters, bodies of here-documents left out where there are more: hostile text takes the grammar quadratic time."""
+_MOST_STEPS = 120
+"""Looks of the parser at whether it goes on: a count, so that the answer is the same on every machine."""
 _DEEPEST = 40
 _HERE = re.compile(r"<<-?[^\S\n]*(['\"]?)(\w+)\1")
 """What announces a here-document."""
+_AS_ASCII = bytes.maketrans(bytes(range(128, 256)), b"." * 128)
+"""Letters beyond ASCII, each byte as a sign that stands in words and in no name.
+
+The grammar's scanner looks up whether a letter is a digit in a table of 256 (`isdigit`, tree-sitter-bash issue 337), so
+that letters beyond it end the process at times; which ones are letters depends on the locale besides.
+"""
 
 
 class UnreadableCommand(ValueError):
     """The command is too long, too deep, not closed, or holds syntax that is not read here."""
+
+
+@cache
+def language() -> Language:
+    """The grammar, which takes its time to load."""
+    import tree_sitter
+    import tree_sitter_bash
+
+    return tree_sitter.Language(tree_sitter_bash.language())
+
+
+def syntax_tree(source: bytes, halted: Callable[[bool], bool]) -> Node:
+    """The root of the grammar's tree. The repair of what is no bash may take seconds, so it asks whether to go on.
+
+    `halted` is told whether an error was met. Raises `ValueError` where it said so. The tree's own texts are not those
+    of `source`: nodes say where they begin and end.
+    """
+    import tree_sitter
+
+    plain = source.translate(_AS_ASCII)
+    # One for each reading: several threads read at the same time.
+    parser = tree_sitter.Parser(language())
+    tree = parser.parse(
+        lambda start, _: plain[start : start + 4_096], progress_callback=lambda _, error: halted(error)
+    )
+    return tree.root_node
+
+
+def text_of(source: bytes, node: Node) -> str:
+    """What stands there, as it is written."""
+    return source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED_IN_QUOTES = re.compile(r'\\([$`"\\\n])')
+
+
+def _without_backslash(found: re.Match[str]) -> str:
+    return found[1].replace("\n", "")
+
+
+def value_of(source: bytes, node: Node) -> str:
+    """A word without its quotes and backslashes; expansions in it stay as they are written."""
+    text = text_of(source, node)
+    match node.type:
+        case "command_name" if node.child_count == 1:
+            return value_of(source, node.children[0])
+        case "word" | "number":
+            return _ESCAPED.sub(_without_backslash, text) if "\\" in text else text
+        case "raw_string":
+            return text[1:-1]
+        case "string":
+            return "".join(_quoted(source, node))
+        case "concatenation" | "variable_assignment":
+            return "".join(value_of(source, child) for child in node.children)
+        case _:
+            return text
+
+
+def _quoted(source: bytes, node: Node) -> Iterator[str]:
+    at = node.start_byte + 1
+    expansions = [child for child in node.named_children if child.type != "string_content"]
+    ends = [(each.start_byte, each.end_byte) for each in expansions]
+    closed = not node.children[-1].is_missing
+    for start, end in (*ends, (node.end_byte - closed,) * 2):
+        yield _ESCAPED_IN_QUOTES.sub(_without_backslash, source[at:start].decode("utf-8", "replace"))
+        yield source[start:end].decode("utf-8", "replace")
+        at = end
+
+
+# What recovery reads
 
 
 @dataclass(frozen=True)
@@ -40,7 +129,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Compound:
-    """`if`, `for`, `while`, `case`, a function: passed over, nothing is known of what runs last in it."""
+    """`if`, `for`, `while`, `case`: passed over, nothing is known of what runs last in it."""
 
 
 Command = Simple | Group | Compound
@@ -101,369 +190,178 @@ def without_bodies(command: str) -> str:
     return "\n".join(kept)
 
 
-@lru_cache(maxsize=16)
 def parse(command: str) -> Script:
     """The structure of `command`. Raises `UnreadableCommand`."""
-    if len(command) > LONGEST:
-        raise UnreadableCommand("the command is too long")
-    parser = _Parser(_tokens(command))
-    script = parser.script(0)
-    if parser.peek() is not None:
-        raise UnreadableCommand(f"unexpected {parser.peek()!r}")
-    return script
+    found = _parsed(command)
+    if isinstance(found, str):
+        raise UnreadableCommand(found)
+    return found
 
 
-# Words
+@lru_cache(maxsize=256)
+def _parsed(command: str) -> Script | str:
+    """The structure, or why it is not read."""
+    text = command if len(command) <= _LONGEST_READ else without_bodies(command)
+    if len(command) > LONGEST or len(text) > _LONGEST_READ:
+        return "the command is too long"
+    if "\0" in text or any(text.count(char) > most for char, most in MOST.items()):
+        return "it holds what the grammar does not take"
+    # The shell takes a here-document without its end as one that goes on to the end.
+    for ended in (text, *(f"{text}\n{end}" for _, end in _HERE.findall(text)[-1:])):
+        source = ended.encode("utf-8", "replace")
+        if (root := _root(source)) is not None:
+            try:
+                return _Structure(source).script(root, 0)
+            except UnreadableCommand as error:
+                return str(error)
+    return "its syntax could not be read"
 
-_OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|\|&|&>>|&>|<<<|<<-|<<|<>|<&|>&|>>|>\||[;|&()<>\n]")
-_BLANK = re.compile(r"(?:[ \t]|\\\n)+|#[^\n]*")
-_PROCESS = re.compile(r"[<>]\(")
-_SEPARATORS = frozenset({";", "\n", "&"})
-_REDIRECTIONS = frozenset({"<", ">", ">>", ">|", "<>", "<&", ">&", "&>", "&>>", "<<", "<<-", "<<<"})
-_PLAIN = re.compile(r"[^\s;|&()<>'\"\\$`*?\[\]{}~#!]+")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=")
-_DOUBLE_QUOTED = re.compile(r"[^\"\\$`]+")
+
+def _root(source: bytes) -> Node | None:
+    steps = iter(range(_MOST_STEPS))
+    try:
+        root = syntax_tree(source, lambda error: error or next(steps, None) is None)
+    except ValueError:
+        return None
+    return None if root.has_error else root
+
+
+_COMPOUNDS = frozenset({
+    "if_statement", "for_statement", "c_style_for_statement", "while_statement", "case_statement",
+})  # fmt: skip
+_REDIRECTIONS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
 
 
 @dataclass(frozen=True)
-class _Word:
-    """One word: `text` without its quotes. `literal` is False where the shell would expand something in it."""
+class _Structure:
+    """Reads the tree of one command. A here-document may hold more command, behind its beginning: it is put back."""
 
-    text: str
-    literal: bool = True
-    quoted: bool = False
+    source: bytes
 
+    def script(self, node: Node, depth: int) -> Script:
+        lists: list[AndOr] = []
+        for child in node.children:
+            if child.is_named and child.type != "comment":
+                lists.append(self.and_or(child, depth + 1))
+            elif child.type == "&" and lists:
+                lists[-1] = replace(lists[-1], background=True)
+        return Script(tuple(lists))
 
-_Token = _Word | str
-"""An operator is a `str`."""
-
-
-def _tokens(source: str) -> list[_Token]:
-    """Words and operators, comments and the bodies of here-documents left out."""
-    tokens: list[_Token] = []
-    heredocs: list[tuple[str, bool]] = []
-    position, size = 0, len(source)
-    while position < size:
-        if blank := _BLANK.match(source, position):
-            position = blank.end()
-        elif source.startswith("((", position) and _command_position(tokens):
-            end = source.find("))", position)
-            if end == -1:
-                raise UnreadableCommand("(( is not closed")
-            tokens.append(_Word(source[position : end + 2], literal=False))
-            position = end + 2
-        elif (found := _OPERATOR.match(source, position)) and not _PROCESS.match(source, position):
-            operator, position = found[0], found.end()
-            if operator in _REDIRECTIONS and tokens and _is_descriptor(tokens[-1], source, found.start()):
-                tokens.pop()
-            tokens.append(operator)
-            if operator == "\n":
-                position = _after_heredocs(source, position, heredocs)
-        else:
-            word, position = _word(source, position)
-            if tokens and tokens[-1] in ("<<", "<<-"):
-                heredocs.append((word.text, tokens[-1] == "<<-"))
-            tokens.append(word)
-            if word.text == "[[" and not word.quoted and _command_position(tokens[:-1]):
-                position = _after_test(source, position, tokens)
-    return tokens
-
-
-def _command_position(tokens: list[_Token]) -> bool:
-    return (
-        not tokens
-        or (isinstance(tokens[-1], str) and tokens[-1] not in _REDIRECTIONS)
-        or (isinstance(tokens[-1], _Word) and tokens[-1].text in _BEFORE_COMMANDS)
-    )
-
-
-def _is_descriptor(token: _Token, source: str, position: int) -> bool:
-    """Whether the word right before a redirection is its number (`2>`)."""
-    return isinstance(token, _Word) and token.text.isdigit() and source[position - 1] == token.text[-1]
-
-
-def _after_heredocs(source: str, position: int, heredocs: list[tuple[str, bool]]) -> int:
-    """Where the bodies of the here-documents end that were announced in the line before."""
-    for delimiter, tabs in heredocs:
-        while position < len(source):
-            end = source.find("\n", position)
-            end = len(source) if end == -1 else end
-            line = source[position:end]
-            position = end + 1
-            if (line.lstrip("\t") if tabs else line) == delimiter:
-                break
-    heredocs.clear()
-    return min(position, len(source))
-
-
-def _after_test(source: str, position: int, tokens: list[_Token]) -> int:
-    """The rest of `[[ … ]]`, in which operators are ordinary words."""
-    while True:
-        while position < len(source) and source[position] in " \t\n":
-            position += 1
-        if position >= len(source):
-            raise UnreadableCommand("[[ is not closed")
-        operator = _OPERATOR.match(source, position)
-        if operator:
-            tokens.append(_Word(operator[0], literal=False))
-            position = operator.end()
-            continue
-        word, position = _word(source, position)
-        tokens.append(word)
-        if word.text == "]]" and not word.quoted:
-            return position
-
-
-def _word(source: str, position: int) -> tuple[_Word, int]:
-    """The word that begins at `position`, and where it ends."""
-    parts: list[str] = []
-    literal, quoted, start = True, False, position
-    while position < len(source):
-        char = source[position]
-        if found := _PLAIN.match(source, position):
-            parts.append(found[0])
-            position = found.end()
-        elif char == "'":
-            end = _closing(source, position + 1, "'")
-            parts.append(source[position + 1 : end])
-            position, quoted = end + 1, True
-        elif char == '"':
-            text, plain, position = _double_quoted(source, position + 1)
-            parts.append(text)
-            literal, quoted = literal and plain, True
-        elif char == "\\":
-            parts.append("" if source.startswith("\n", position + 1) else source[position + 1 : position + 2])
-            position, quoted = position + 2, True
-        elif char == "$" and source.startswith("'", position + 1):
-            end = _after_ansi(source, position + 2)
-            parts.append(source[position:end])
-            position, literal, quoted = end, False, True
-        elif char in "$`" or (char in "<>" and position == start):
-            end = _after_expansion(source, position, 0)
-            parts.append(source[position:end])
-            position, literal = end, False
-        elif char in " \t\n;|&()<>":
-            break
-        else:
-            # A glob, a brace, a tilde, a strange blank; `#` and `!` inside a word are themselves.
-            literal = literal and (char in "#!]}" or (char == "~" and position > start))
-            parts.append(char)
-            position += 1
-    return _Word("".join(parts), literal, quoted), position
-
-
-def _closing(source: str, position: int, quote: str) -> int:
-    end = source.find(quote, position)
-    if end == -1:
-        raise UnreadableCommand(f"{quote} is not closed")
-    return end
-
-
-def _double_quoted(source: str, position: int) -> tuple[str, bool, int]:
-    """The inside of a double-quoted part, whether it is literal, and the position behind it."""
-    parts: list[str] = []
-    literal = True
-    while position < len(source):
-        char = source[position]
-        if found := _DOUBLE_QUOTED.match(source, position):
-            parts.append(found[0])
-            position = found.end()
-        elif char == '"':
-            return "".join(parts), literal, position + 1
-        elif char == "\\":
-            escaped = source[position + 1 : position + 2]
-            parts.append("" if escaped == "\n" else escaped if escaped in '"\\$`' else f"\\{escaped}")
-            position += 2
-        else:
-            end = _after_expansion(source, position, 0)
-            parts.append(source[position:end])
-            position, literal = end, False
-    raise UnreadableCommand('" is not closed')
-
-
-def _after_ansi(source: str, position: int) -> int:
-    while position < len(source):
-        if source[position] == "\\":
-            position += 2
-        elif source[position] == "'":
-            return position + 1
-        else:
-            position += 1
-    raise UnreadableCommand("$' is not closed")
-
-
-def _after_expansion(source: str, position: int, depth: int) -> int:
-    """Where `$name`, `${…}`, `$(…)`, `` `…` `` or `<(…)` ends."""
-    if depth > _DEEPEST:
-        raise UnreadableCommand("nested too deeply")
-    if source[position] == "`":
-        position += 1
-        while position < len(source) and source[position] != "`":
-            position += 2 if source[position] == "\\" else 1
-        if position >= len(source):
-            raise UnreadableCommand("` is not closed")
-        return position + 1
-    opening = source[position + 1 : position + 2]
-    if opening not in ("(", "{"):
-        return position + 1
-    closing = {"(": ")", "{": "}"}[opening]
-    position, level = position + 2, 1
-    while position < len(source):
-        char = source[position]
-        if char == "\\":
-            position += 2
-            continue
-        if char == "'":
-            position = _closing(source, position + 1, "'") + 1
-            continue
-        if char == '"':
-            position = _after_quoted(source, position + 1, depth)
-            continue
-        if char == "`" or (char == "$" and source[position + 1 : position + 2] in ("(", "{")):
-            position = _after_expansion(source, position, depth + 1)
-            continue
-        level += (char == opening) - (char == closing)
-        position += 1
-        if level == 0:
-            return position
-    raise UnreadableCommand(f"${opening} is not closed")
-
-
-def _after_quoted(source: str, position: int, depth: int) -> int:
-    while position < len(source):
-        char = source[position]
-        if char == '"':
-            return position + 1
-        if char == "\\":
-            position += 2
-        elif char == "`" or (char == "$" and source[position + 1 : position + 2] in ("(", "{")):
-            position = _after_expansion(source, position, depth + 1)
-        else:
-            position += 1
-    raise UnreadableCommand('" is not closed')
-
-
-# Commands
-
-_BEFORE_COMMANDS = frozenset({"then", "do", "else", "elif", "if", "while", "until", "!", "{", "time"})
-_COMPOUNDS = {
-    "if": "fi", "for": "done", "while": "done", "until": "done", "select": "done", "case": "esac",
-}  # fmt: skip
-_ENDS = frozenset({"then", "do", "else", "elif", "fi", "done", "esac", "}"})
-
-
-class _Parser:
-    """Recursive descent over tokens."""
-
-    def __init__(self, tokens: list[_Token]) -> None:
-        self._tokens = tokens
-        self._at = 0
-
-    def peek(self) -> _Token | None:
-        return self._tokens[self._at] if self._at < len(self._tokens) else None
-
-    def _keyword(self) -> str:
-        """The next token where it may be a reserved word, "" otherwise."""
-        token = self.peek()
-        if isinstance(token, _Word) and not token.quoted and (token.literal or token.text == "{"):
-            return token.text
-        return ""
-
-    def _skip_newlines(self) -> None:
-        while self.peek() == "\n":
-            self._at += 1
-
-    def script(self, depth: int) -> Script:
+    def and_or(self, node: Node, depth: int) -> AndOr:
         if depth > _DEEPEST:
             raise UnreadableCommand("nested too deeply")
-        lists: list[AndOr] = []
-        while True:
-            while self.peek() in _SEPARATORS:
-                self._at += 1
-            if self.peek() is None or self.peek() == ")" or self._keyword() in _ENDS:
-                return Script(tuple(lists))
-            lists.append(self._and_or(depth))
+        match node.type:
+            case "list":
+                behind: list[tuple[str, AndOr]] = []
+                while node.type == "list":  # each holds the one before it
+                    left, operator, right = (child for child in node.children if child.type != "comment")
+                    behind.append((operator.type, self.and_or(right, depth + 1)))
+                    node = left
+                whole = self.and_or(node, depth + 1)
+                for joint, part in reversed(behind):
+                    whole = _joined(whole, joint, part)
+                return whole
+            case "pipeline":
+                first_node, *others = (child for child in node.named_children if child.type != "comment")
+                whole = self.and_or(first_node, depth + 1)
+                for other in others:
+                    whole = _joined(whole, "|", self.and_or(other, depth + 1))
+                return whole
+            case "negated_command":
+                found = self.and_or(node.children[-1], depth + 1)
+                first, *rest = found.pipelines
+                return replace(found, pipelines=(replace(first, negated=not first.negated), *rest))
+            case "redirected_statement":
+                return self.redirected(node, depth)
+            case _:
+                return AndOr((Pipeline((self.command(node, depth),)),))
 
-    def _and_or(self, depth: int) -> AndOr:
-        pipelines, operators = [self._pipeline(depth)], []
-        while (operator := self.peek()) in ("&&", "||"):
-            operators.append(str(operator))
-            self._at += 1
-            self._skip_newlines()
-            pipelines.append(self._pipeline(depth))
-        return AndOr(tuple(pipelines), tuple(operators), self.peek() == "&")
+    def redirected(self, node: Node, depth: int) -> AndOr:
+        body = node.child_by_field_name("body")
+        found = self.and_or(body, depth + 1) if body is not None else AndOr((Pipeline((Simple(()),)),))
+        *before, pipeline = found.pipelines
+        *others, last = pipeline.commands
+        if isinstance(last, Simple):
+            words = [
+                word for child in node.children if child.type in _REDIRECTIONS for word in self.behind(child)
+            ]
+            if body is not None:
+                # The grammar passes over the `-` of `python3 - <<EOF`.
+                passed = self.source[body.end_byte : node.children[1].start_byte].replace(b"\\\n", b"")
+                words += passed.decode("utf-8", "replace").split()
+            last = Simple((*last.words, *words), redirected=True)
+        whole = replace(found, pipelines=(*before, replace(pipeline, commands=(*others, last))))
+        for child in node.children:
+            for inner in child.children if child.type == "heredoc_redirect" else ():
+                if inner.type == "pipeline":
+                    for piped in inner.named_children:
+                        whole = _joined(whole, "|", self.and_or(piped, depth + 1))
+            operator, right = child.child_by_field_name("operator"), child.child_by_field_name("right")
+            if operator is not None and right is not None:
+                whole = _joined(whole, operator.type, self.and_or(right, depth + 1))
+        return whole
 
-    def _pipeline(self, depth: int) -> Pipeline:
-        negated = False
-        while self._keyword() in ("!", "time"):
-            negated ^= self._keyword() == "!"
-            self._at += 1
-        commands = [self._command(depth)]
-        while self.peek() in ("|", "|&"):
-            self._at += 1
-            self._skip_newlines()
-            commands.append(self._command(depth))
-        return Pipeline(tuple(commands), negated)
-
-    def _command(self, depth: int) -> Command:
-        keyword = self._keyword()
-        if keyword == "{" or self.peek() == "(":
-            self._at += 1
-            body = self.script(depth + 1)
-            if self.peek() != ")" and self._keyword() != "}":
-                raise UnreadableCommand("a group is not closed")
-            self._at += 1
-            self._redirections()
-            return Group(body)
-        if keyword in _COMPOUNDS or keyword == "function":
-            self._pass_compound(keyword)
+    def command(self, node: Node, depth: int) -> Command:
+        kind = node.type
+        if kind == "subshell" or (kind == "compound_statement" and node.children[0].type == "{"):
+            return Group(self.script(node, depth))
+        if kind in _COMPOUNDS:
             return Compound()
-        return self._simple()
+        if kind == "compound_statement":
+            return Simple((text_of(self.source, node),))
+        if kind in {"variable_assignment", "variable_assignments"}:
+            return Simple(())
+        if kind in {"command", "declaration_command", "unset_command"}:
+            return self.simple(node)
+        if kind == "test_command":
+            return Simple(tuple(self.leaves(node)))
+        raise UnreadableCommand(f"it holds {kind.replace('_', ' ')}")
 
-    def _pass_compound(self, keyword: str) -> None:
-        """Go behind the word that ends the compound command which `keyword` begins."""
-        if keyword == "function":
-            raise UnreadableCommand("it defines a function")
-        expected = [_COMPOUNDS[keyword]]
-        self._at += 1
-        beginning = False
-        while expected:
-            token, word = self.peek(), self._keyword()
-            if token is None:
-                raise UnreadableCommand(f"{expected[-1]} is missing")
-            self._at += 1
-            if beginning and word == expected[-1]:
-                expected.pop()
-            elif beginning and word in _COMPOUNDS:
-                expected.append(_COMPOUNDS[word])
-            beginning = isinstance(token, str) or word in _BEFORE_COMMANDS or word in _ENDS
-        self._redirections()
-
-    def _redirections(self) -> bool:
-        found = False
-        while self.peek() in _REDIRECTIONS:
-            self._at += 1
-            if not isinstance(self.peek(), _Word):
-                raise UnreadableCommand("a redirection has no target")
-            self._at += 1
-            found = True
-        return found
-
-    def _simple(self) -> Simple:
+    def simple(self, node: Node) -> Simple:
         words: list[str] = []
-        assigns = redirected = False
-        while True:
-            redirected = self._redirections() or redirected
-            token = self.peek()
-            if not isinstance(token, _Word):
-                break
-            self._at += 1
-            if not words and not token.text.startswith("((") and _ASSIGNMENT.match(token.text):
-                assigns = True
-            else:
-                words.append(token.text)
-        if self.peek() == "(":
-            raise UnreadableCommand("it defines a function or an array")
-        if not (words or assigns or redirected):
-            raise UnreadableCommand(f"a command is missing before {self.peek()!r}")
+        redirected = False
+        for child in node.children:
+            if child.type in _REDIRECTIONS:
+                redirected = True
+                words += self.behind(child)
+            elif child.type != "variable_assignment" or node.type != "command":
+                words.append(self.word(child))
+        if words[:1] == ["time"]:
+            del words[0]
         return Simple(tuple(words), redirected)
+
+    def behind(self, redirection: Node) -> Iterator[str]:
+        """Words of the command that stand behind a redirection, which the grammar takes for its own."""
+        if redirection.type == "heredoc_redirect":
+            words = redirection.children_by_field_name("argument")
+            inner = [child for child in redirection.children if child.type in _REDIRECTIONS]
+            yield from (word for each in inner for word in self.behind(each))
+        else:
+            words = redirection.children_by_field_name("destination")[1:]
+        yield from map(self.word, words)
+
+    def leaves(self, node: Node) -> Iterator[str]:
+        """The words of a condition, its operators included."""
+        stack = node.children[::-1]
+        while stack:
+            child = stack.pop()
+            if child.type.endswith("_expression") and child.children:
+                stack += child.children[::-1]
+            else:
+                yield self.word(child)
+
+    def word(self, node: Node) -> str:
+        inner = node.child_by_field_name("value") if node.type == "variable_assignment" else node
+        if inner is not None and inner.type in {"array", "subshell"}:
+            raise UnreadableCommand("it defines an array or a function")
+        return value_of(self.source, node)
+
+
+def _joined(left: AndOr, operator: str, right: AndOr) -> AndOr:
+    """Two lists with an operator between them; a pipe joins the last pipeline of one with the first of the other."""
+    if operator in {"&&", "||"}:
+        return AndOr((*left.pipelines, *right.pipelines), (*left.operators, operator, *right.operators))
+    last, first = left.pipelines[-1], right.pipelines[0]
+    middle = replace(last, commands=(*last.commands, *first.commands))
+    pipelines = (*left.pipelines[:-1], middle, *right.pipelines[1:])
+    return AndOr(pipelines, (*left.operators, *right.operators))

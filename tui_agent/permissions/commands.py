@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent.permissions.budget import MARGIN_OF_THE_GRAMMAR, Budget, TooMuchToJudge, too_long
-from tui_agent.shell_syntax import LONGEST
+from tui_agent.shell_syntax import LONGEST, MOST, language, syntax_tree, text_of, value_of
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node, Tree
+    from tree_sitter import Node
 
-_MOST = {"|": 1_000, "`": 300}
-"""Of these characters, also in quotes: the repair of what is not closed behind them takes quadratic time, in which
-the parser cannot be halted.
-"""
 _DEEPEST = 50
 
 WordKind = Literal["literal", "glob", "unknown"]
@@ -73,7 +68,7 @@ def read_command(command: str, budget: Budget | None = None) -> Reading:
     """Read `command` as bash would. Raises `TooMuchToJudge` where a budget was given, and nothing without one."""
     if budget is not None:
         return _read(command, budget)
-    be_ready()
+    language()
     try:
         return _read(command, Budget())
     except TooMuchToJudge as error:
@@ -83,7 +78,7 @@ def read_command(command: str, budget: Budget | None = None) -> Reading:
 def _read(command: str, budget: Budget) -> Reading:
     if len(command) > LONGEST:
         return Reading(trouble=(f"it is longer than {LONGEST:,} characters",), unread=True)
-    for char, most in _MOST.items():
+    for char, most in MOST.items():
         if command.count(char) > most:
             return Reading(trouble=(f"it holds {char} more than {most:,} times",), unread=True)
     strange = next((char for char in _UNUSUAL.findall(command) if _strange(char)), None)
@@ -94,7 +89,7 @@ def _read(command: str, budget: Budget) -> Reading:
     except UnicodeEncodeError:
         return Reading(trouble=("it holds half of a surrogate pair",), unread=True)
     reader = _SyntaxVisitor(source, budget)
-    root = _parse(source, budget).root_node
+    root = _parse(source, budget)
     if root.has_error:
         reader.lose("its syntax could not be read")
     reader.gaps(root)
@@ -108,39 +103,11 @@ def _read(command: str, budget: Budget) -> Reading:
     )
 
 
-@cache
-def _language() -> Language:
-    import tree_sitter
-    import tree_sitter_bash
-
-    return tree_sitter.Language(tree_sitter_bash.language())
-
-
-def be_ready() -> None:
-    """Load the grammar, which takes its time and is part of no judgement."""
-    _language()
-
-
-_AS_ASCII = bytes.maketrans(bytes(range(128, 256)), b"." * 128)
-"""Letters beyond ASCII, each byte as a sign that stands in words and in no name. The parser is a native library that
-breaks down at times over such letters where it is handed its text piece by piece, as it is so that it can be halted.
-"""
-
-
-def _parse(source: bytes, budget: Budget) -> Tree:
-    """The grammar's tree of `source`. Its repair of what is no bash may take seconds, so it is watched."""
-    import tree_sitter
-
+def _parse(source: bytes, budget: Budget) -> Node:
     budget.look()
-    # One for each reading: several threads judge at the same time.
-    parser = tree_sitter.Parser(_language())
-    plain = source.translate(_AS_ASCII)
     try:
-        return parser.parse(
-            lambda start, _: plain[start : start + 4_096],
-            progress_callback=lambda *_: budget.over(MARGIN_OF_THE_GRAMMAR),
-        )
-    except ValueError:  # what the parser says where it was halted
+        return syntax_tree(source, lambda _: budget.over(MARGIN_OF_THE_GRAMMAR))
+    except ValueError:
         raise too_long() from None
 
 
@@ -386,37 +353,31 @@ class _SyntaxVisitor:
         self._children(node, depth)
 
     def _text(self, node: Node) -> str:
-        # `node.text` would call back for each node, as the source was handed to the parser piece by piece.
-        return self.source[node.start_byte : node.end_byte].decode()
+        return text_of(self.source, node)
 
     def _word(self, node: Node) -> Word:
-        """The value of a word, where it has one before the shell runs."""
+        """A word: its value, where it has one before the shell runs."""
+        kind = self._kind(node)
+        return Word(self._text(node) if kind == "unknown" else value_of(self.source, node), kind)
+
+    def _kind(self, node: Node) -> WordKind:
         self.budget.step(4)
         while node.type == "command_name" and node.child_count == 1:
             node = node.children[0]
-        source = self._text(node)
         match node.type:
             case "word" | "number":
-                return _bare(source)
-            case "raw_string":
-                return Word(source[1:-1])
+                return _kind_of_bare(self._text(node))
+            case "raw_string" | "variable_name":
+                return "literal"
             case "string" if all(child.type in {'"', "string_content"} for child in node.children):
-                return Word(re.sub(r'\\([$`"\\\n])', lambda found: found[1].replace("\n", ""), source[1:-1]))
+                return "literal"
             case "concatenation":
-                parts = []
-                for child in node.children:
-                    if child.type == "word" and _BRACES.search(self._text(child)):
-                        return Word(source, "unknown")
-                    parts.append(self._word(child))
-                kinds = {part.kind for part in parts}
-                kind: WordKind = "unknown" if "unknown" in kinds else "glob" if "glob" in kinds else "literal"
-                return Word(source if kind == "unknown" else "".join(part.text for part in parts), kind)
-            case _ if not node.is_named:
-                return Word(source)
-            case "variable_name":
-                return Word(source)
+                if any(child.type == "word" and _BRACES.search(self._text(child)) for child in node.children):
+                    return "unknown"
+                kinds = {self._kind(child) for child in node.children}
+                return "unknown" if "unknown" in kinds else "glob" if "glob" in kinds else "literal"
             case _:
-                return Word(source, "unknown")
+                return "unknown" if node.is_named else "literal"
 
 
 _HANDLERS = {
@@ -435,18 +396,16 @@ _HANDLERS = {
 }
 
 
-def _bare(source: str) -> Word:
-    """An unquoted word: backslashes taken out, patterns and what the shell replaces found."""
+def _kind_of_bare(source: str) -> WordKind:
+    """An unquoted word may be a pattern, or what the shell replaces."""
     plain = _ESCAPED.sub("", source)
-    text = _ESCAPED.sub(lambda found: found[1].replace("\n", ""), source)
     inside = plain.partition("{")[2].rpartition("}")[0]
     if "," in inside or ".." in inside or plain.startswith("="):
-        return Word(source, "unknown")
+        return "unknown"
     if re.search(r"[*?\[]|[+@!]\(", plain):
-        return Word(text, "glob")
-    if plain.startswith("~") or ":~" in plain or "=~" in plain:
-        return Word(text, "unknown" if not plain.startswith("~/") and plain != "~" else "literal")
-    return Word(text)
+        return "glob"
+    at_home = plain.startswith("~") or ":~" in plain or "=~" in plain
+    return "unknown" if at_home and not plain.startswith("~/") and plain != "~" else "literal"
 
 
 def tail_of(command: SimpleCommand, start: int) -> SimpleCommand:

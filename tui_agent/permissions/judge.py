@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from tui_agent.core.names import Approval, Decision
 from tui_agent.permissions.budget import Budget, TooMuchToJudge
-from tui_agent.permissions.commands import Reading, SimpleCommand, Word, be_ready, read_command, tail_of
+from tui_agent.permissions.commands import Reading, SimpleCommand, Word, read_command, tail_of
 from tui_agent.permissions.paths import Paths, is_folder
 from tui_agent.permissions.programs import (
     MOST_WRAPPERS,
@@ -50,6 +50,7 @@ from tui_agent.permissions.rules import (
     word_matches,
     words_match,
 )
+from tui_agent.shell_syntax import language
 
 COMMAND_TOOL = "bash"
 _PLANNING = "in plan mode nothing is changed: put it into the plan"
@@ -155,7 +156,7 @@ class Permissions:
     def judge(self, tool: str, effect: str, arguments: Mapping[str, Any]) -> Judgement:
         """Decide on one call. `effect` is the tool's: read, write, command or dialogue."""
         if tool == COMMAND_TOOL:
-            be_ready()
+            language()  # loading it takes its time, and is part of no judgement
             findings = self._command(str(arguments.get("command", "")), self._look())
         elif isinstance(arguments.get("url"), str):
             findings = [self._address(tool, effect, str(arguments["url"]))]
