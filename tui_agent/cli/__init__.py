@@ -11,13 +11,11 @@ import errno
 import importlib
 import os
 import sys
-from typing import TYPE_CHECKING, Protocol, cast
+from collections.abc import Sequence
+from typing import Protocol, cast
 
 from tui_agent.cli.options import Parser, UsageError
 from tui_agent.config.errors import ConfigError, nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 OK = 0
 INTERNAL_ERROR = 1

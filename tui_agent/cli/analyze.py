@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Self, TextIO
+from typing import Self, TextIO
 
 from tui_agent.analysis import table
-from tui_agent.analysis.runs import reports
+from tui_agent.analysis.runs import FileReport, reports
 from tui_agent.analysis.table import COLUMNS, answer_text, rows_of
 from tui_agent.cli.options import Parser, UsageError, add_cluster_option
 from tui_agent.cluster import ClusterError
 from tui_agent.core.names import POLICIES
 from tui_agent.parquet import RESULTS, ParquetError, ask, results_in, rows_file
-
-if TYPE_CHECKING:
-    import argparse
-
-    from tui_agent.analysis.runs import FileReport
 
 _EXAMPLE = """
 agent-tui analyze runs/                          all five policies over every recording in a folder

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tui_agent.bench.behaviours import BEHAVIOURS
 from tui_agent.bench.bench import BenchError, Plan, read_rows, run
@@ -19,9 +20,6 @@ from tui_agent.bench.run import RealModel
 from tui_agent.cli.options import Parser, UsageError, add_cluster_option
 from tui_agent.cluster import ClusterError
 from tui_agent.config.settings import load_settings
-
-if TYPE_CHECKING:
-    import argparse
 
 _EXAMPLE = """
 agent-tui bench --out results                          every case, behaviour and policy

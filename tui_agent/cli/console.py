@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -12,8 +13,6 @@ from tui_agent.cli import COMMANDS
 from tui_agent.cli.options import Parser, UsageError, add_console_options, add_run_options, overrides
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tui_agent.frontend.arguments import ConsoleArguments
 
 _EXAMPLE = """

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from tui_agent.cli.console import config_path, open_console
 from tui_agent.cli.options import Parser, UsageError, add_console_options, add_run_options, overrides
 from tui_agent.config.errors import nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _EXAMPLE = """
 agent-tui demo

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from tui_agent.cli.options import Parser, add_run_options, overrides
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _EXAMPLE = """
 agent-tui doctor

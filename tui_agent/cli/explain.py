@@ -5,14 +5,11 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
 from tui_agent.cli.options import Parser, UsageError
 from tui_agent.rule_book import Section, book_path, read_book
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _EXAMPLE = """
 agent-tui explain attempts.escalate

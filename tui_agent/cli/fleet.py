@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_agent.cli.console import config_path, open_console
 from tui_agent.cli.options import (
@@ -26,9 +26,6 @@ from tui_agent.fleet.fleet import Bounds
 from tui_agent.fleet.opening import FleetArguments
 from tui_agent.fleet.printed import run_printed
 from tui_agent.frontend.arguments import ConsoleArguments
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _EXAMPLE = """
 agent-tui fleet tasks.jsonl --at-once 8 --max-fleet-cost 20

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from tui_agent.agents import door
 from tui_agent.cli.options import Parser, one_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ADVISE = ("off", "note", "refuse")
 

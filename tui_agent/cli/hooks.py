@@ -8,9 +8,10 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from tui_agent.agents.dialect import Dialect
 from tui_agent.agents.dialects import DIALECTS
 from tui_agent.agents.installing import (
     SCOPES,
@@ -25,15 +26,9 @@ from tui_agent.agents.installing import (
 from tui_agent.agents.keeper import last_event, log_counts
 from tui_agent.cli.hook import add_advice_options
 from tui_agent.cli.options import Parser, UsageError, add_place_options, one_of
-from tui_agent.config.settings import load_settings
+from tui_agent.config.settings import Settings, load_settings
 from tui_agent.quantities import age
 from tui_agent.terminal_text import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tui_agent.agents.dialect import Dialect
-    from tui_agent.config.settings import Settings
 
 _EXAMPLE = """
 agent-tui hooks install claude-code

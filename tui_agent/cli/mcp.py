@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tui_agent.cli.options import Parser, UsageError, add_place_options, amount, one_of, overrides
 from tui_agent.config.errors import ConfigError, nearest
@@ -22,27 +24,19 @@ from tui_agent.config.mcp_servers import (
     user_file,
     write_entry,
 )
-from tui_agent.config.settings import load_settings
+from tui_agent.config.settings import Settings, load_settings
 from tui_agent.quantities import counted
 from tui_agent.sandbox.choose import choose
 from tui_agent.sandbox.inside import in_words
-from tui_agent.sandbox.taken_back import Watch
+from tui_agent.sandbox.mechanisms import Sandbox
+from tui_agent.sandbox.taken_back import TakenBack, Watch
 from tui_agent.session.session import for_server, sandbox_policy
 from tui_agent.store.mcp_trust import McpTrust
 from tui_agent.terminal_text import one_line, sanitize
-from tui_agent.tools.mcp.connection import Reply
+from tui_agent.tools.mcp.connection import Question, Reply
 from tui_agent.tools.mcp.servers import McpServers, Row
 from tui_agent.tools.mcp.status import Status
 from tui_agent.tools.registry import ToolRegistry
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
-
-    from tui_agent.config.settings import Settings
-    from tui_agent.sandbox.mechanisms import Sandbox
-    from tui_agent.sandbox.taken_back import TakenBack
-    from tui_agent.tools.mcp.connection import Question
 
 _EXAMPLE = """
 agent-tui mcp

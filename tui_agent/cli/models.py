@@ -6,20 +6,15 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from tui_agent.cli.options import Parser, add_place_options, overrides
 from tui_agent.config.settings import load_settings
 from tui_agent.models.catalogue import KnownModel
-from tui_agent.models.discovery import discover
+from tui_agent.models.discovery import Discovery, NamedModel, discover
+from tui_agent.models.local_servers import ModelServer
 from tui_agent.terminal_text import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from tui_agent.models.discovery import Discovery, NamedModel
-    from tui_agent.models.local_servers import ModelServer
 
 _EXAMPLE = """
 agent-tui models

@@ -6,14 +6,12 @@ Values are checked lightly here, so that a slip is reported before a screen open
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from tui_agent.config.errors import nearest
 from tui_agent.core.names import APPROVALS, POLICIES, REASONING_EFFORTS, SANDBOX_MODES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 
 class UsageError(Exception):

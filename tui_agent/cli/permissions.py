@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from tui_agent.cli.options import Parser, UsageError, add_place_options, one_of, overrides
-from tui_agent.config.settings import load_settings
+from tui_agent.config.settings import Settings, load_settings
 from tui_agent.core.names import APPROVALS, Decision
-from tui_agent.permissions.judge import COMMAND_TOOL, Permissions
+from tui_agent.permissions.judge import COMMAND_TOOL, Judgement, Permissions
 from tui_agent.store.kept_rules import KeptRules
 from tui_agent.terminal_text import revealed_line, visible
 from tui_agent.tools.registry import default_tools, subject_key
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
-
-    from tui_agent.config.settings import Settings
-    from tui_agent.permissions.judge import Judgement
 
 _EXAMPLE = """
 agent-tui permissions

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_agent.cli.options import Parser, UsageError, add_place_options, overrides
-from tui_agent.config.settings import load_settings
+from tui_agent.config.settings import Settings, load_settings
 from tui_agent.formats.importers.load import find_transcripts
 from tui_agent.formats.importers.transcript import TranscriptError
-from tui_agent.frontend.lines.playbook import EMPTY, detail, entry_lines, known
+from tui_agent.frontend.lines.playbook import EMPTY, Known, detail, entry_lines, known
 from tui_agent.frontend.lines.styled import text_of
 from tui_agent.playbook.learning import learn_file
 from tui_agent.playbook.store import Playbook
 from tui_agent.store.journal import sessions_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from tui_agent.config.settings import Settings
-    from tui_agent.frontend.lines.playbook import Known
 
 _EXAMPLE = """
 agent-tui playbook

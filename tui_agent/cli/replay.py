@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from tui_agent.cli.console import config_path, open_console
 from tui_agent.cli.options import (
@@ -15,9 +15,6 @@ from tui_agent.cli.options import (
     overrides,
     place,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _EXAMPLE = """
 agent-tui replay                       the newest session

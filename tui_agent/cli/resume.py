@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from tui_agent.cli.console import config_path, open_console
 from tui_agent.cli.options import Parser, add_console_options, add_run_options, overrides
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _EXAMPLE = """
 agent-tui resume                       the newest session

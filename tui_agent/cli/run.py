@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Sequence
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from tui_agent.cli.options import Parser, UsageError, add_run_options, amount, one_of, overrides
@@ -11,9 +13,7 @@ from tui_agent.config.errors import ConfigError
 from tui_agent.core.names import ON_ESCALATION, OUTPUT_FORMS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
-    from types import FrameType
 
     from tui_agent.config.settings import Settings
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from tui_agent.cli.options import Parser, UsageError, add_console_options, add_run_options, place
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _EXAMPLE = """
 agent-tui serve --model openai/gpt-5

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_agent.cli.options import UsageError
 from tui_agent.cli.session_rows import as_facts, as_json, as_table
@@ -22,13 +22,9 @@ from tui_agent.store.audit import effects_of, in_words
 from tui_agent.store.journal import read_journal
 from tui_agent.store.redaction import Redactor
 from tui_agent.store.retention import empty_trash
+from tui_agent.store.session_store import SessionStore
 from tui_agent.store.summary import summarise
 from tui_agent.terminal_text import one_line, visible
-
-if TYPE_CHECKING:
-    import argparse
-
-    from tui_agent.store.session_store import SessionStore
 
 
 def _write(*lines: str) -> None:

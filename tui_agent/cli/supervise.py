@@ -6,19 +6,15 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from tui_agent.agents.dialect import Dialect
 from tui_agent.agents.dialects import DIALECTS
 from tui_agent.agents.supervision import INTERRUPTED, Limits, Supervisor
 from tui_agent.cli.options import Parser, UsageError, add_place_options, add_policy_option, amount, place
 from tui_agent.config.settings import load_settings, require_workspace
 from tui_agent.core.recovery.policy import preset
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tui_agent.agents.dialect import Dialect
 
 _EXAMPLE = """
 agent-tui supervise -- claude -p "fix the failing tests" --permission-mode acceptEdits

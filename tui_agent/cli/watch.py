@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_agent.cli.console import config_path, open_console
 from tui_agent.cli.options import (
@@ -17,7 +17,7 @@ from tui_agent.cli.options import (
     add_policy_option,
     overrides,
 )
-from tui_agent.config.settings import load_settings
+from tui_agent.config.settings import Settings, load_settings
 from tui_agent.core.recovery.policy import preset
 from tui_agent.formats.importers.databases import is_database
 from tui_agent.formats.importers.load import is_session
@@ -26,13 +26,8 @@ from tui_agent.store.redaction import Redactor
 from tui_agent.terminal_text import one_line
 from tui_agent.watch import places
 from tui_agent.watch.following import STUCK, Lines, ended, follow, stuck_in, stuck_now
+from tui_agent.watch.places import Found
 from tui_agent.watch.watched import QUIET, Watched
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tui_agent.config.settings import Settings
-    from tui_agent.watch.places import Found
 
 _EXAMPLE = """
 agent-tui watch                         the running sessions of this folder, else of this machine

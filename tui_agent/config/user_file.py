@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +19,6 @@ from tui_agent.core.names import Decision
 from tui_agent.permissions.rules import parse_rule
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
-
     from tomlkit import TOMLDocument
 
 

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tui_agent.disk import replace_whole
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FILE = "console.json"
 

@@ -11,6 +11,7 @@ import importlib
 import shutil
 import sys
 import tempfile
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +20,6 @@ from typing import TYPE_CHECKING
 from tui_agent.frontend.arguments import ConsoleArguments, Newest
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-
     from tui_agent.config.settings import Settings
     from tui_agent.core.state import RunState
     from tui_agent.models.protocol import Model

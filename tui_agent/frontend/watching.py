@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_agent.agents.answers import conversation, leave
 from tui_agent.agents.dialects import DIALECTS
-from tui_agent.config.settings import load_settings
+from tui_agent.config.settings import Settings, load_settings
 from tui_agent.core.recovery.policy import preset
+from tui_agent.frontend.arguments import ConsoleArguments
 from tui_agent.frontend.startup import Recorded
 from tui_agent.session.recordings import Recording
 from tui_agent.session.replay import Replay
@@ -18,10 +18,6 @@ from tui_agent.store.journal import sessions_folder
 from tui_agent.store.journal_index import EventList
 from tui_agent.store.provenance import is_foreign
 from tui_agent.watch.watched import Watched
-
-if TYPE_CHECKING:
-    from tui_agent.config.settings import Settings
-    from tui_agent.frontend.arguments import ConsoleArguments
 
 _REACHES = (
     "Its hooks are installed: the agent reads your answer with its next step, in a note or in a refusal."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,11 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from tui_agent.call_names import short_input
 from tui_agent.core import events
 from tui_agent.core.names import MODEL_CALL, REPLY_FORM
+from tui_agent.core.projections.incidents import Incident
 from tui_agent.core.recovery import trials
+from tui_agent.core.recovery.engine import RecoveryState
 from tui_agent.core.recovery.iteration import FORM_ERRORS
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import call_key, failure_signature, normalise
 from tui_agent.core.recovery.verdict import ATTEMPTS, BREAKER, COGNITION, FORM, RING, STREAK, TRIALS, silent
+from tui_agent.core.state import RunState
 from tui_agent.frontend.lines.incident import incident_name, next_words
 from tui_agent.frontend.lines.styled import fit_middle
 from tui_agent.headline import headline
@@ -23,11 +27,6 @@ from tui_agent.rule_book import Section, book_path, read_book
 from tui_agent.session.replay import Replay
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tui_agent.core.projections.incidents import Incident
-    from tui_agent.core.recovery.engine import RecoveryState
-    from tui_agent.core.state import RunState
     from tui_agent.session.session import Session
 
 _PATIENCE = 40

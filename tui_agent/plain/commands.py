@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tui_agent.config.user_file import UserFile
+from tui_agent.core.events import BackgroundStarted
 from tui_agent.core.projections.entries import CallEntry
 from tui_agent.frontend.clipboard import copy
 from tui_agent.frontend.commands.registry import COMMANDS, Command
@@ -27,32 +28,30 @@ from tui_agent.frontend.commands.view import (
     LiveView,
     Question,
     Report,
+    RewindChoice,
     Waiting,
     Written,
 )
-from tui_agent.frontend.lines.diff import draw_unified
+from tui_agent.frontend.lines.diff import FileDiff, draw_unified
 from tui_agent.frontend.lines.passages import Row
+from tui_agent.frontend.lines.styled import Line
 from tui_agent.plain import dialogues
 from tui_agent.quantities import age, seconds
+from tui_agent.session.fork import ForkChoice
+from tui_agent.session.rewind import RewindPlan, Scope
 from tui_agent.session.rules import SessionRules
+from tui_agent.session.session import Session
 from tui_agent.store.errors import SessionError
+from tui_agent.store.session_store import SessionStore
 from tui_agent.terminal_text import one_line, revealed_line, sanitize, without_middle
 from tui_agent.tools.output import last_lines
 
 if TYPE_CHECKING:
-    from tui_agent.core.events import BackgroundStarted
     from tui_agent.frontend.arguments import ConsoleArguments
-    from tui_agent.frontend.commands.view import RewindChoice
-    from tui_agent.frontend.lines.diff import FileDiff
-    from tui_agent.frontend.lines.styled import Line
     from tui_agent.frontend.operator import ConsoleOperator
     from tui_agent.frontend.prompt_history import PromptHistory
     from tui_agent.plain.paper import Paper
-    from tui_agent.session.fork import ForkChoice
     from tui_agent.session.own_run import OwnRun
-    from tui_agent.session.rewind import RewindPlan, Scope
-    from tui_agent.session.session import Session
-    from tui_agent.store.session_store import SessionStore
 
 Answer = TypeVar("Answer")
 

@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from tui_agent.call_names import of_lane
+from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
 from tui_agent.core.names import POLICIES
 from tui_agent.frontend.lines import approval as approval_text
 from tui_agent.frontend.lines import escalation as escalation_text
 from tui_agent.frontend.lines import server_question as server_text
-from tui_agent.frontend.lines.passages import Passage, blanks_said, is_plain
+from tui_agent.frontend.lines.passages import Choice, Passage, Row, blanks_said, is_plain
 from tui_agent.permissions.offers import examples, rules_in_words
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, ServerReply
 from tui_agent.session.fork import DROP, ForkChoice, fork_choice
+from tui_agent.session.fork_point import ForkPoint
 from tui_agent.terminal_text import one_line, reveal
-
-if TYPE_CHECKING:
-    from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
-    from tui_agent.frontend.lines.passages import Choice, Row
-    from tui_agent.session.fork_point import ForkPoint
 
 Answer = TypeVar("Answer")
 INDENT = "  "

@@ -13,13 +13,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from tui_agent.plain.paper import PROMPT
+from tui_agent.plain.paper import PROMPT, Paper
 from tui_agent.terminal_text import sanitize
-
-if TYPE_CHECKING:
-    from tui_agent.plain.paper import Paper
 
 PASTE = 0.05
 """Seconds within which a further line belongs to the same paste."""

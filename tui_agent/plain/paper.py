@@ -5,14 +5,13 @@ Nothing here moves a cursor: what was written stays as it is.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tui_agent.terminal_text import sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from tui_agent.frontend.ascii_glyphs import AsciiGlyphs
     from tui_agent.headless_output import Outlet
 

@@ -13,11 +13,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from getpass import getpass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tui_agent.config.errors import ConfigError, MissingModelError
 from tui_agent.config.settings import load_settings
-from tui_agent.frontend.arguments import wanted_early
+from tui_agent.core.events import Event
+from tui_agent.core.state import RunState
+from tui_agent.frontend.arguments import ConsoleArguments, wanted_early
 from tui_agent.frontend.ascii_glyphs import ascii_glyphs
 from tui_agent.frontend.commands import registry as slash
 from tui_agent.frontend.commands.custom import send_custom_command
@@ -39,7 +41,7 @@ from tui_agent.frontend.operator import (
 )
 from tui_agent.frontend.prompt_history import PromptHistory
 from tui_agent.frontend.resume_text import resume_command
-from tui_agent.frontend.startup import open_live
+from tui_agent.frontend.startup import Opened, open_live
 from tui_agent.headless import HeadlessOperator
 from tui_agent.headless_output import Outlet
 from tui_agent.models.discovery import discover
@@ -55,12 +57,6 @@ from tui_agent.session.own_run import OwnRun
 from tui_agent.store.errors import SessionError
 from tui_agent.store.retention import put_away
 from tui_agent.terminal_text import one_line, sanitize
-
-if TYPE_CHECKING:
-    from tui_agent.core.events import Event
-    from tui_agent.core.state import RunState
-    from tui_agent.frontend.arguments import ConsoleArguments
-    from tui_agent.frontend.startup import Opened
 
 Answer = TypeVar("Answer")
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from tui_agent import processes
 from tui_agent.sandbox.mechanisms import Mechanism, Sandbox
+from tui_agent.sandbox.policy import SandboxPolicy
 from tui_agent.sandbox.socket_filter import MACHINES, kept_in
 from tui_agent.sandbox.taken_back import TakenBack, Watch
 
 if TYPE_CHECKING:
     from tui_agent.core.names import SandboxMode
-    from tui_agent.sandbox.policy import SandboxPolicy
 
 TRIAL_TIMEOUT = 10.0
 """Seconds in which a trial must have ended."""

@@ -8,18 +8,16 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent import processes
-from tui_agent.sandbox.policy import TEMPORARY
+from tui_agent.sandbox.policy import TEMPORARY, SandboxPolicy
 from tui_agent.sandbox.socket_filter import OWN, REFUSED, SHARED, looked_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from tui_agent.sandbox.policy import SandboxPolicy
     from tui_agent.sandbox.taken_back import TakenBack, Watch
 
 Mechanism = Literal["bubblewrap", "landlock", "sandbox-exec"]

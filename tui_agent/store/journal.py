@@ -15,8 +15,10 @@ import errno
 import hashlib
 import os
 from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import aiofiles
@@ -31,9 +33,6 @@ from tui_agent.store.private import make_private, private, unblocked
 from tui_agent.store.upgrade import UnknownVersionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
     from aiofiles.threadpool.binary import AsyncFileIO
 
 JOURNAL_NAME = "events.jsonl"

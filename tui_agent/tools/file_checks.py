@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -23,8 +24,6 @@ from tui_agent.tools.output import Capture
 from tui_agent.tools.running import run_command
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from tui_agent.config.sections import FileCommand
     from tui_agent.tools.tool import ToolContext
 

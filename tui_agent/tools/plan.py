@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.core.names import UPDATE_PLAN
-from tui_agent.core.projections.plan import STATUSES, plan_of
+from tui_agent.core.projections.plan import STATUSES, Plan, plan_of
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema, text
 
 if TYPE_CHECKING:
-    from tui_agent.core.projections.plan import Plan
     from tui_agent.tools.workspace import Workspace
 
 _MOST_STEPS = 50

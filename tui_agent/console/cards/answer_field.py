@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from asyncio import TimerHandle
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from textual import events
 from textual.message import Message
 
 from tui_agent.console.prompt.fields import LineField
 from tui_agent.console.terminal.timers import once
 from tui_agent.terminal_text import sanitize_paste
-
-if TYPE_CHECKING:
-    from asyncio import TimerHandle
-
-    from textual import events
 
 PATIENCE = 0.35
 """Seconds in which a second character makes the beginning of an answer of what was a choice's key."""

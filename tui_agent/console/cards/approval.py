@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from textual import events
 from textual.app import ComposeResult
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Input
 
 from tui_agent.call_names import of_lane
@@ -24,9 +26,6 @@ from tui_agent.runtime.operator import ApprovalReply
 from tui_agent.terminal_text import reveal
 
 if TYPE_CHECKING:
-    from textual import events
-    from textual.widget import Widget
-
     from tui_agent.frontend.operator import ApprovalQuestion
 
 CHOICES = (

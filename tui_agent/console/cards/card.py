@@ -8,9 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from textual import events
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
+from textual.widget import Widget
 
 from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
@@ -20,9 +22,6 @@ from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from textual import events
-    from textual.widget import Widget
-
     from tui_agent.frontend.operator import AnyQuestion
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, chop_cells
+from textual.geometry import Size
 from textual.message import Message
 
 from tui_agent.console.panes.pane import LinePane
@@ -19,7 +20,6 @@ from tui_agent.terminal_text import reveal
 
 if TYPE_CHECKING:
     from textual.events import Resize
-    from textual.geometry import Size
 
     from tui_agent.core.state import RunState
 

@@ -6,6 +6,7 @@ long, longer where the prompt holds a draft, which stays; until then its keys ar
 
 from __future__ import annotations
 
+from asyncio import TimerHandle
 from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -18,8 +19,6 @@ from tui_agent.console.looks.hints import key_line
 from tui_agent.console.terminal.timers import once
 
 if TYPE_CHECKING:
-    from asyncio import TimerHandle
-
     from tui_agent.core.state import RunState
     from tui_agent.frontend.operator import AnyQuestion
 

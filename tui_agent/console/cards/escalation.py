@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from textual import events
 from textual.app import ComposeResult
 from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import Input
 
 from tui_agent.console.cards.answer_field import AnswerField
@@ -23,14 +25,11 @@ from tui_agent.core.names import ABOUT_PLAN
 from tui_agent.frontend.commands.registry import is_command
 from tui_agent.frontend.lines.escalation import Attempt, Detail, choices_for, folds, subject, title_of
 from tui_agent.frontend.lines.passages import Choice
+from tui_agent.runtime.operator import Choice as Verb
 from tui_agent.runtime.operator import EscalationReply
 
 if TYPE_CHECKING:
-    from textual import events
-    from textual.widget import Widget
-
     from tui_agent.frontend.operator import EscalationQuestion
-    from tui_agent.runtime.operator import Choice as Verb
 
 
 class EscalationCard(Card):

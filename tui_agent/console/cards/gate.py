@@ -8,10 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
 from tui_agent.console.cards.card import Card
@@ -25,9 +27,6 @@ from tui_agent.frontend.lines.passages import Choice, Passage
 from tui_agent.terminal_text import reveal
 
 if TYPE_CHECKING:
-    from textual import events
-    from textual.widget import Widget
-
     from tui_agent.frontend.operator import GateQuestion
 
 CHOICES = (

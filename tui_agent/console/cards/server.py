@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from textual import events
 from textual.app import ComposeResult
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from tui_agent.console.cards.card import Card
@@ -31,9 +33,6 @@ from tui_agent.runtime.operator import ServerReply
 from tui_agent.terminal_text import one_line, reveal
 
 if TYPE_CHECKING:
-    from textual import events
-    from textual.widget import Widget
-
     from tui_agent.frontend.operator import ServerQuestion
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.content import Content
 
 from tui_agent.call_names import of_lane
 from tui_agent.console.cards.answer_field import AnswerField
@@ -10,16 +14,10 @@ from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.escalation import EscalationCard
 from tui_agent.console.looks.hints import key_line
-from tui_agent.frontend.lines.escalation import subject
+from tui_agent.frontend.lines.escalation import Attempt, subject
 from tui_agent.frontend.lines.passages import Choice, Passage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from textual.app import ComposeResult
-    from textual.content import Content
-
-    from tui_agent.frontend.lines.escalation import Attempt
     from tui_agent.frontend.operator import WatchedQuestion
 
 

@@ -6,6 +6,7 @@ A request waits while one is read; none of it is recorded.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -13,14 +14,11 @@ from textual.widget import Widget
 
 from tui_agent.console.looks.hints import key_line
 from tui_agent.core.names import Phase
-from tui_agent.models.scenario import Moment
+from tui_agent.models.scenario import Caption, Moment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from tui_agent.core.events import Event
     from tui_agent.core.state import RunState
-    from tui_agent.models.scenario import Caption
 
 
 def _another_way(state: RunState) -> bool:

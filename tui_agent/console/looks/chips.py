@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from textual import events
 from textual.content import Content
-
-if TYPE_CHECKING:
-    from textual import events
 
 
 class Place(NamedTuple):

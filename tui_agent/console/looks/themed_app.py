@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -16,8 +17,6 @@ from textual.color import Color
 from textual.widget import Widget
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from textual.css.stylesheet import Stylesheet
     from textual.dom import DOMNode
     from textual.screen import Screen

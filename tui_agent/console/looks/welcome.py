@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tui_agent.config.settings import is_read_only
+from tui_agent.config.settings import Settings, is_read_only
 from tui_agent.frontend.commands.registry import BY_NAME, shown_key
 from tui_agent.frontend.lines.styled import Line, Span, pad
 from tui_agent.quantities import age
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from tui_agent.config.settings import Settings
     from tui_agent.store.summary import SessionRow
 
 SHOWN, SHOWN_LOW = 5, 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.call_names import short_input, telling_arguments
@@ -13,8 +14,6 @@ from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from tui_agent.core.projections.incidents import Incident
     from tui_agent.core.recovery.attempts import AttemptEntry
     from tui_agent.core.state import RunState

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tui_agent.console.panes.density import Density
+from tui_agent.frontend.lines.styled import Line
 
 if TYPE_CHECKING:
     from tui_agent.core.projections.entries import AnyEntry
-    from tui_agent.frontend.lines.styled import Line
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ of a closed entry can be kept for as long as the width and its `BlockContext` st
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tui_agent.call_names import short_input
@@ -39,8 +40,6 @@ from tui_agent.quantities import compact, counted, dollars, seconds
 from tui_agent.terminal_text import one_line, revealed_line, sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from tui_agent.console.panes.block_context import BlockContext
     from tui_agent.console.panes.density import Run
     from tui_agent.core.projections import entries

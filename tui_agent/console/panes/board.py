@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tui_agent.console.panes.cursor_list import CursorList
@@ -12,7 +13,6 @@ from tui_agent.quantities import dollars
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from tui_agent.fleet.row import RunRow

@@ -8,6 +8,7 @@ still be recovered, and loud once it stands.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -36,8 +37,6 @@ from tui_agent.quantities import counted, ordinal, seconds
 from tui_agent.terminal_text import one_line, reveal, sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tui_agent.console.panes.block_context import BlockContext
     from tui_agent.core.projections.entries import CallEntry
     from tui_agent.core.projections.incidents import Incident

@@ -7,6 +7,7 @@ succeeds in a sentence. That has a number only where it holds for strong and wea
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.console.panes.pane import LinePane, newest_rule, not_used
@@ -18,8 +19,6 @@ from tui_agent.headline import headline
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tui_agent.core.recovery.engine import RecoveryState
     from tui_agent.core.state import RunState
 

@@ -7,6 +7,7 @@ The widget scrolls, follows the end, and holds the operator's cursor among the b
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,8 +29,6 @@ from tui_agent.frontend.lines.glyphs import SPINNER
 from tui_agent.frontend.lines.styled import Line, Span, clip, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from textual.events import Click, Resize
     from textual.timer import Timer
 

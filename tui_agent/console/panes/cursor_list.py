@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from textual import events
 from textual.binding import Binding
 from textual.message import Message
 
@@ -13,8 +14,6 @@ from tui_agent.console.panes.pane import LinePane
 from tui_agent.frontend.lines.styled import Line, Span
 
 if TYPE_CHECKING:
-    from textual import events
-
     from tui_agent.core.state import RunState
 
 Row = TypeVar("Row")

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
+from textual.geometry import Size
 from textual.message import Message
 
 from tui_agent.console import panes
-from tui_agent.console.cards.card_host import LOW
+from tui_agent.console.cards.card_host import LOW, CardHost
 from tui_agent.console.looks.splash import (
     LOW_HEIGHT,
     TINY_HEIGHT,
@@ -27,18 +30,12 @@ from tui_agent.console.looks.splash import (
 )
 from tui_agent.console.panes import pane_sizes
 from tui_agent.console.panes.density import Density
+from tui_agent.console.panes.pane import LinePane
 from tui_agent.console.panes.pane_sizes import Layout, PaneSizes
 from tui_agent.core.evolve import evolve
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from textual import events
-    from textual.geometry import Size
-
-    from tui_agent.console.cards.card_host import CardHost
     from tui_agent.console.looks.welcome import Welcome
-    from tui_agent.console.panes.pane import LinePane
     from tui_agent.core.state import RunState
 
 _logger = logging.getLogger(__name__)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from tui_agent.core.projections.entries import AnyEntry, OpenReply
 
 UNSAID = frozenset({"kind", "call_id", "key", "rule", "output_file", "fresh", "model", "severity", "source"})

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from tui_agent.console.panes.rows import Rows
 from tui_agent.frontend.lines.incident import ROOMY, incident_lines
+from tui_agent.frontend.lines.styled import Line
 
 if TYPE_CHECKING:
     from tui_agent.core.state import RunState
-    from tui_agent.frontend.lines.styled import Line
 
 
 class IncidentStrip(Rows):

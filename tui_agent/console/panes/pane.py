@@ -6,6 +6,7 @@ second on the clock changed. It never reaches for anything beyond what `show` wa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,6 +19,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
+from textual.selection import Selection
 from textual.strip import Strip
 
 from tui_agent.console.panes.strips import Palette, to_strip
@@ -25,10 +27,7 @@ from tui_agent.frontend.lines.styled import Line, Span, fit, text_of, wrap
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from textual.events import Resize
-    from textual.selection import Selection
 
     from tui_agent.core.recovery.policy import RecoveryPolicy
     from tui_agent.core.state import RunState

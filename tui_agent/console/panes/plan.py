@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tui_agent.console.panes.rows import Rows
+from tui_agent.core.projections.plan import Plan, PlanStep
 from tui_agent.frontend.lines.styled import Line, Span, clip, fit, width_of, wrap
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from textual.events import Click
 
-    from tui_agent.core.projections.plan import Plan, PlanStep
     from tui_agent.core.state import RunState
 
 SHOWN = 8

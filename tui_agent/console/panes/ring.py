@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.console.panes.pane import LinePane, newest_rule, not_used
@@ -13,8 +14,6 @@ from tui_agent.quantities import counted, seconds
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tui_agent.core.recovery.ring import RingSlot
     from tui_agent.core.state import RunState
 

@@ -6,6 +6,7 @@ the theme's variables, so a pane never names a colour and every theme works on e
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -18,8 +19,6 @@ from textual.strip import Strip
 from tui_agent.frontend.lines.styled import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from textual.app import App
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.message import Message
+from textual.selection import Selection
 from textual.strip import Strip
 
 from tui_agent.console.panes.pane import Asked, LinePane, nothing
@@ -30,7 +31,6 @@ from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from textual.events import Click
-    from textual.selection import Selection
 
     from tui_agent.core.append_log import AppendLog
     from tui_agent.core.projections.timeline import TimelineLine

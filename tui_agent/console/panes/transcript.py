@@ -6,10 +6,14 @@ heights are estimates. What is open (the reply that streams, the calls that run,
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from textual.strip import Strip
 
 from tui_agent.console.panes.block_context import BlockContext
 from tui_agent.console.panes.blocks import (
@@ -34,11 +38,6 @@ from tui_agent.frontend.lines.styled import Line, Span, clip
 from tui_agent.quantities import counted, seconds
 
 if TYPE_CHECKING:
-    import re
-    from collections.abc import Sequence
-
-    from textual.strip import Strip
-
     from tui_agent.core.projections.conversation import Conversation
     from tui_agent.core.projections.entries import AnyEntry, CallEntry, EscalationEntry, OpenReply
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from tui_agent.console.panes.pane import LinePane, nothing
@@ -11,8 +12,6 @@ from tui_agent.frontend.lines.styled import Line, Span, clip, justified, pad
 from tui_agent.quantities import compact, dollars, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from tui_agent.core.state import RunState
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
@@ -21,8 +22,6 @@ from tui_agent.quantities import compact, counted
 from tui_agent.terminal_text import sanitize_paste
 
 if TYPE_CHECKING:
-    from textual import events
-
     from tui_agent.console.prompt.vim import VimKeys
 
 NEW_LINE_KEYS = frozenset({"shift+enter", "ctrl+j", "alt+enter"})

@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING
 
+from textual import events
+from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
 
 from tui_agent.console.prompt.vim_text import (
@@ -27,11 +28,6 @@ from tui_agent.console.prompt.vim_text import (
     text_object,
     whole_lines,
 )
-
-if TYPE_CHECKING:
-    from textual import events
-    from textual.widgets import TextArea
-
 
 AWAITING = frozenset("gfFtTr")
 """Keys that need another one to be a command."""

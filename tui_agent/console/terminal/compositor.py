@@ -5,19 +5,16 @@ that the next one of the same change replaces. What was typed is seen before all
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
-from textual._compositor import Compositor
-from textual.geometry import Region
+from textual import events
+from textual._compositor import Compositor, CompositorMap
+from textual.geometry import Region, Size
 from textual.screen import Screen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from textual import events
-    from textual._compositor import CompositorMap
-    from textual.geometry import Size
     from textual.strip import Strip
     from textual.widget import Widget
 

@@ -6,13 +6,12 @@ To look through the oldest objects takes tens of milliseconds: that waits until 
 from __future__ import annotations
 
 import gc
+from asyncio import TimerHandle
 from typing import TYPE_CHECKING
 
 from tui_agent.console.terminal.timers import once
 
 if TYPE_CHECKING:
-    from asyncio import TimerHandle
-
     from textual.message_pump import MessagePump
 
 QUIET = 0.3

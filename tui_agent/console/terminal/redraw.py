@@ -7,7 +7,7 @@ tick that moves elapsed times while a run goes on. A drawing that raises is repo
 from __future__ import annotations
 
 import logging
-from asyncio import Event, wait_for
+from asyncio import Event, TimerHandle, wait_for
 from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING
 from tui_agent.console.terminal.timers import once
 
 if TYPE_CHECKING:
-    from asyncio import TimerHandle
-
     from textual.timer import Timer
     from textual.widget import Widget
 

@@ -8,11 +8,10 @@ would never be drawn again.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from textual.message_pump import MessagePump
 
 

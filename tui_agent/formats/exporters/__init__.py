@@ -6,12 +6,11 @@ and is escaped for it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from tui_agent.core.events import Event
 
 Format = Literal["markdown", "html", "json", "messages", "text"]

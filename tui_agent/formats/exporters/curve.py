@@ -4,6 +4,7 @@ where a verdict was reached. Only numbers and fixed words are in it; a template 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -11,8 +12,6 @@ from typing import TYPE_CHECKING
 from tui_agent.core.events import Level
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tui_agent.formats.exporters.story import Sample, Story
 
 _WIDTH, _HEIGHT = 1_000, 190

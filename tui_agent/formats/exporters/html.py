@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import time
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from tui_agent.call_names import short_input
+from tui_agent.core.events import Event
 from tui_agent.core.names import CallState
 from tui_agent.core.projections.entries import (
     CallEntry,
@@ -53,11 +55,8 @@ from tui_agent.quantities import compact, counted, seconds
 from tui_agent.terminal_text import clipped, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from markdown_it import MarkdownIt
 
-    from tui_agent.core.events import Event
 
 _TEMPLATES = Path(__file__).with_name("templates")
 _SUMMARY_LENGTH = 140

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from tui_agent import __version__
 from tui_agent.core.events import SCHEMA_VERSION, Event, SessionStarted
@@ -14,10 +15,6 @@ from tui_agent.core.fold import fold
 from tui_agent.core.state import RunState
 from tui_agent.formats.importers.own import EXPORT_FORMAT
 from tui_agent.terminal_text import json_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _COUNTERS = (
     "model_calls",

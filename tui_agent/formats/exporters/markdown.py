@@ -7,7 +7,7 @@ heading, a link, a picture or HTML of the document.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from tui_agent.call_names import short_input
 from tui_agent.core.events import Event, Outcome
@@ -41,9 +41,6 @@ from tui_agent.formats.exporters.wording import (
 )
 from tui_agent.quantities import counted, seconds
 from tui_agent.terminal_text import visible
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~&#])")
 _AT_START = re.compile(r"^(\s*)([-+=]|\d{1,9}[.)])")

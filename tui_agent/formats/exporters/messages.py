@@ -5,16 +5,13 @@ Notes to the model go with one call only and are never part of a history.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from tui_agent.core.events import Event, Image, RunStarted, with_images_named
 from tui_agent.core.fold import fold
+from tui_agent.core.projections.history import Message
 from tui_agent.formats.exporters.json import written
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tui_agent.core.projections.history import Message
 
 
 def to_messages(events: Sequence[Event]) -> str:

@@ -6,20 +6,16 @@ made visible, so that printing a session cannot command a terminal.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from tui_agent.core import events
 from tui_agent.core.fold import apply
+from tui_agent.core.projections.timeline import Timeline
+from tui_agent.core.recovery.iteration import Answer
 from tui_agent.core.state import RunState
 from tui_agent.formats.exporters.wording import asker, by_rule, counts, without_repeats
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import clipped, escaped_line, visible
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tui_agent.core.projections.timeline import Timeline
-    from tui_agent.core.recovery.iteration import Answer
 
 _INDENT = "    "
 _TIMELINE_TEXT = 160

@@ -5,20 +5,17 @@ Exports for people fold the events here and nowhere else; Markdown and HTML only
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tui_agent.core import events
 from tui_agent.core.fold import apply
 from tui_agent.core.projections.entries import Entry, NoteEntry, OperatorEntry, OutcomeEntry
 from tui_agent.core.projections.metrics import Metrics, Usage
+from tui_agent.core.projections.timeline import TimelineLine
 from tui_agent.core.state import RunState
 from tui_agent.formats.exporters.wording import rate, without_repeats
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tui_agent.core.projections.timeline import TimelineLine
 
 
 @dataclass(frozen=True)

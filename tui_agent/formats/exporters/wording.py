@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tui_agent.core.events import Level
 from tui_agent.quantities import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tui_agent.core.projections.entries import CallEntry, SummaryEntry
     from tui_agent.core.projections.metrics import Metrics
     from tui_agent.core.projections.timeline import TimelineLine

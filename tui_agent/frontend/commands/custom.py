@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from tui_agent.config.layers import unsafe_value
 from tui_agent.config.settings import user_config_file
 from tui_agent.frontend.commands.registry import BY_NAME, Suggestion
-from tui_agent.frontend.commands.view import Question
+from tui_agent.frontend.commands.view import LiveView, Question
 from tui_agent.models.choose import NameCheck
 from tui_agent.store.trust_file import TrustFile
 from tui_agent.terminal_text import escaped_line, one_line, reveal, sanitize_paste
@@ -28,7 +28,6 @@ from tui_agent.tools.skills import SkillError, split_front_matter
 from tui_agent.tools.workspace import Workspace
 
 if TYPE_CHECKING:
-    from tui_agent.frontend.commands.view import LiveView
     from tui_agent.session.session import Session
 
 CHECKOUT_FOLDER = ".agent-tui/commands"

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tui_agent.frontend.commands.view import Question, RewindChoice
+from tui_agent.frontend.commands.view import LiveView, Question, RewindChoice
 from tui_agent.frontend.lines.passages import GAP, Passage
 from tui_agent.quantities import counted
 from tui_agent.store.errors import SessionError
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from tui_agent.frontend.commands.view import LiveView
     from tui_agent.session.rewind import RewindPlan
 
 MARKS = {"create": ("+", "diff-add"), "change": ("~", "warn"), "delete": ("-", "diff-remove")}

@@ -10,13 +10,14 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.core.names import APPROVALS, Approval, Mode, next_approval
 from tui_agent.frontend.commands import rewind
 from tui_agent.frontend.commands.registry import Command, shown_key
 from tui_agent.frontend.commands.server_entries import expanded, names_a_server
-from tui_agent.frontend.commands.view import Chosen
+from tui_agent.frontend.commands.view import Chosen, LiveView, Place, View
 from tui_agent.frontend.lines.context import context_lines
 from tui_agent.frontend.lines.diff import files_of
 from tui_agent.frontend.lines.passages import Row
@@ -30,10 +31,7 @@ from tui_agent.terminal_text import revealed_line
 from tui_agent.tools.errors import ToolError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tui_agent.core.state import RunState
-    from tui_agent.frontend.commands.view import LiveView, Place, View
     from tui_agent.session.fork_point import ForkPoint
     from tui_agent.session.session import Session
     from tui_agent.store.checkpoints import FileChange

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tui_agent.quantities import counted, dollars, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tui_agent.core.projections import entries
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tui_agent.frontend.lines.styled import Line, Span, clip, pad, wrap
@@ -9,8 +10,6 @@ from tui_agent.quantities import compact, counted
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tui_agent.core.request.context import ContextUse, Part
 
 _ROLES = {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from rich.cells import cell_len
 
 from tui_agent.call_names import main_argument, of_lane, short_input
+from tui_agent.core.events import EscalationRaised
 from tui_agent.core.names import ABOUT_PLAN, OF_NO_FAILURE, CallState
 from tui_agent.core.projections.entries import CallEntry, FaultEntry, OperatorEntry
 from tui_agent.core.recovery.signature import normalise
@@ -17,7 +18,6 @@ from tui_agent.frontend.lines.passages import GAP, Choice, Passage
 from tui_agent.headline import headline, innermost
 
 if TYPE_CHECKING:
-    from tui_agent.core.events import EscalationRaised
     from tui_agent.core.state import RunState
 
 

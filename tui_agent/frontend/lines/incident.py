@@ -6,6 +6,7 @@ comes next if it fails once more.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
@@ -21,8 +22,6 @@ from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
     from tui_agent.core import events
     from tui_agent.core.projections.incidents import Attempt, Incident
     from tui_agent.core.state import RunState

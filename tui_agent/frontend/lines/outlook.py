@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tui_agent.frontend.lines.glyphs import FALLING, LEVEL, RISING
 from tui_agent.frontend.lines.styled import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tui_agent.core.state import RunState
 
 

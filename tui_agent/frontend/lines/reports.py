@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tui_agent.frontend.lines.diff import FileDiff, file_diff
@@ -11,8 +12,6 @@ from tui_agent.quantities import counted, dollars, seconds
 from tui_agent.terminal_text import escaped_line, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tui_agent.core.projections.metrics import Usage
     from tui_agent.core.state import RunState
 

@@ -6,13 +6,10 @@ A role ("error bold", "muted on:code") is a name of the theme's: what draws a li
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from rich.cells import cell_len, chop_cells, set_cell_size
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 ELLIPSIS = "…"
 

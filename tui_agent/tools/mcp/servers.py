@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from tui_agent.config.mcp_servers import ConfiguredServers, ServerEntry
+from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.mcp.offer import Offered, offer, slugs
 from tui_agent.tools.mcp.status import Prompt, Resource, Status
 from tui_agent.tools.mcp.tool import ServerTool
 
 if TYPE_CHECKING:
-    from tui_agent.sandbox.mechanisms import Sandbox
     from tui_agent.tools.mcp.connection import Connection, Question, Reply
     from tui_agent.tools.registry import ToolRegistry
 
