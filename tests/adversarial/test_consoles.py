@@ -13,7 +13,7 @@ from tests.adversarial.attack import Attack, attack, attacks
 from tests.console.terminal import Terminal
 
 Start = Callable[..., Terminal]
-NOWHERE = ("-m", "tui_agent", "--model", "openai/none")
+NOWHERE = ("-m", "tui_agent", "--model", "scripted:recovery")
 DEMO = ("-m", "tui_agent", "demo", "recovery", "--step")
 
 

@@ -161,7 +161,7 @@ def test_a_run_is_drawn_in_ascii_without_colour_and_without_motion(start: Callab
 
 
 def test_sixteen_colours_are_all_that_is_sent_where_there_are_no_more(start: Callable[..., Terminal]) -> None:
-    console = start("-m", "tui_agent", "--model", "openai/none", TERM="xterm", COLORTERM="")
+    console = start("-m", "tui_agent", "--model", "scripted:recovery", TERM="xterm", COLORTERM="")
     console.until(lambda: b"READY" in console.output)
     console.send(b"\x11")
     assert console.code() == 0

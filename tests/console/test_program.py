@@ -58,7 +58,7 @@ def test_ctrl_q_restores_the_terminal_brings_the_list_up_to_date_and_lets_old_se
     old = tmp_path / "state" / "sessions" / "old"
     write_session(old, [events.SessionStarted(session_id="old", workspace="/w")])
     os.utime(old / "events.jsonl", (1_000_000_000, 1_000_000_000))
-    console = start("-m", "tui_agent", "--model", "openai/none", AGENT_TUI_RETENTION_DAYS="30")
+    console = start("-m", "tui_agent", "--model", "scripted:recovery", AGENT_TUI_RETENTION_DAYS="30")
     console.until(lambda: b"READY" in console.output)
     console.send(b"\x11")
     assert console.code() == 0

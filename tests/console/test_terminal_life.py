@@ -24,7 +24,7 @@ def test_ctrl_z_gives_the_shell_its_terminal_back_and_fg_draws_everything_again(
         "-c", 'import os; os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])', PS1="shell: "
     )
     terminal.shows("shell: ")
-    terminal.send(f"sh -c '{sys.executable} -m tui_agent --model openai/none; exit $?'\r")
+    terminal.send(f"sh -c '{sys.executable} -m tui_agent --model scripted:recovery; exit $?'\r")
     terminal.shows("READY")
     terminal.send("half a sent\x1a")
     terminal.shows("Stopped")
@@ -40,7 +40,7 @@ def test_ctrl_z_gives_the_shell_its_terminal_back_and_fg_draws_everything_again(
 
 
 def test_ctrl_z_where_no_shell_would_continue_the_console_is_refused(start: Callable[..., Terminal]) -> None:
-    terminal = start("-m", "tui_agent", "--model", "openai/none")
+    terminal = start("-m", "tui_agent", "--model", "scripted:recovery")
     terminal.shows("READY")
     terminal.send("half a sent\x1a")
     terminal.shows("There is no shell to go back to")
@@ -64,7 +64,7 @@ def test_ctrl_z_where_no_shell_would_continue_the_console_is_refused(start: Call
 def test_an_editor_that_fails_gives_the_terminal_back_and_leaves_the_draft(
     start: Callable[..., Terminal], editor: str, says: str
 ) -> None:
-    terminal = start("-m", "tui_agent", "--model", "openai/none", VISUAL=editor)
+    terminal = start("-m", "tui_agent", "--model", "scripted:recovery", VISUAL=editor)
     terminal.shows("READY")
     terminal.send("the draft")
     for time in (2, 3):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,60 +10,67 @@ import pytest
 
 from tests.console.live_harness import live
 from tests.console.terminal import Terminal
-from tests.openai_server import OpenAIServer, calls, text
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.frontend import preferences
 
-SCRIPT = (
-    calls([("bash", json.dumps({"command": "seq 1 9"}))], say="Let me count."),
-    calls([("read_file", json.dumps({"path": "a.py"})), ("grep", json.dumps({"pattern": "x"}))]),
-    calls([("edit_file", json.dumps({"path": "a.py", "old": "x = 1", "new": "x = 2"}))]),
-    calls([("bash", json.dumps({"command": "echo broken; exit 3"}))]),
-    text("It is done."),
-)
+SCENARIO = """
+title = "Counting"
+task = "Count."
+
+[[turns]]
+text = "Let me count."
+calls = [{ tool = "bash", args = { command = "seq 1 9" } }]
+
+[[turns]]
+calls = [{ tool = "read_file", args = { path = "a.py" } }, { tool = "grep", args = { pattern = "x" } }]
+
+[[turns]]
+calls = [{ tool = "edit_file", args = { path = "a.py", old = "x = 1", new = "x = 2" } }]
+
+[[turns]]
+calls = [{ tool = "bash", args = { command = "echo broken; exit 3" } }]
+
+[[turns]]
+text = "It is done."
+"""
+
+VIEWS = {
+    "normal": (("seq 1 9  → 9", "✓ read 1 file, searched once", "step 1 ─", "x = 2"), ("│ 8",)),
+    "full": (("│ 8", "✓ read_file  a.py", "✓ grep  x", "step 1 ─", "x = 2"), ("→ 9", "searched once")),
+    "compact": (("seq 1 9  → 9", "✓ read 1 file, searched once"), ("step 1 ─", "x = 2", "│ 8")),
+}
+"""What each shows of a run, and what it does not."""
 
 
-@pytest.mark.parametrize(
-    ("density", "there", "not_there"),
-    [
-        ("compact", ("seq 1 9  → 9", "✓ read 1 file, searched once"), ("step 1 ─", "x = 2", "│ 8")),
-        ("normal", ("seq 1 9  → 9", "✓ read 1 file, searched once", "step 1 ─", "x = 2"), ("│ 8",)),
-        ("full", ("│ 8", "✓ read_file  a.py", "✓ grep  x", "step 1 ─", "x = 2"), ("→ 9", "searched once")),
-    ],
-)
-async def test_a_view_shows_so_much_of_a_run_and_of_its_replay(
-    start: Callable[..., Terminal],
-    tmp_path: Path,
-    density: str,
-    there: tuple[str, ...],
-    not_there: tuple[str, ...],
+def test_a_view_shows_so_much_of_a_run_is_remembered_and_holds_for_its_replay(
+    start: Callable[..., Terminal], tmp_path: Path
 ) -> None:
+    script = tmp_path / "scenario.toml"
+    script.write_text(SCENARIO)
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "a.py").write_text("x = 1\n")
     kept = tmp_path / "state" / preferences.FILE
 
-    def judge(console: Terminal) -> None:
+    def judge(console: Terminal, view: str) -> None:
+        there, not_there = VIEWS[view]
         console.shows(*there, "broken", "It is done.")
-        assert [words for words in not_there if words in console.picture] == []
+        console.until(lambda: not any(words in console.picture for words in not_there))
 
-    def look(url: str) -> None:
-        options = ("--workspace", str(tmp_path / "work"), "--approve", "all", "--sandbox", "off")
-        model = ("--model", "openai/x", "--api-base", url)
-        console = start("-m", "tui_agent", *model, *options, size=(100, 60), OPENAI_API_KEY="k")
-        console.shows("READY", "Give the agent a task")
-        console.send(f"/view {density}\r")
-        console.until(lambda: kept.exists() and json.loads(kept.read_text()).get("view") == density)
-        console.send("Count.\r")
-        judge(console)
-        console.send(b"\x11")
-        assert console.code() == 0
-        session = next((tmp_path / "state" / "sessions").iterdir()).name
-        replay = start("-m", "tui_agent", "replay", session, size=(100, 60))
-        replay.shows("Space play")
-        judge(replay)
-
-    async with OpenAIServer(SCRIPT) as server:
-        await asyncio.to_thread(look, server.url)
+    options = ("--workspace", str(tmp_path / "work"), "--approve", "all", "--sandbox", "off")
+    console = start("-m", "tui_agent", "--model", f"scripted:{script}", *options, size=(100, 60))
+    console.shows("READY", "Give the agent a task")
+    console.send("Count.\r")
+    judge(console, "normal")
+    for view in ("full", "compact"):
+        console.send(f"/view {view}\r")
+        console.until(lambda view=view: kept.exists() and json.loads(kept.read_text()).get("view") == view)
+        judge(console, view)
+    console.send(b"\x11")
+    assert console.code() == 0
+    session = next((tmp_path / "state" / "sessions").iterdir()).name
+    replay = start("-m", "tui_agent", "replay", session, size=(100, 60))
+    replay.shows("Space play")
+    judge(replay, "compact")
 
 
 async def test_all_tabs_have_one_view_and_the_status_line_names_it_where_it_is_not_the_usual_one(
