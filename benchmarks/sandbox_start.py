@@ -1,9 +1,9 @@
-"""What the walls cost: the start of a command in each mechanism, and connections and messages within it.
+"""What the sandbox costs: the start of a command in each mechanism, and connections and messages within it.
 
-`true` is run by the production path (supervisor, gate, walls), and 200 connections are made to a server of the command
-itself, over a Unix socket and, where there is a loopback, over TCP. Of 1,200 bytes each, 2,000 datagrams are sent to an
-address elsewhere, to one of the command's own, and without an address, and 2,000 messages (`sendmsg`) through a pair of
-sockets. With `--other TREE` both trees are measured in turn and the ratio is given.
+`true` is run by the production path (supervisor, gate, sandbox policy). 200 connections are made to a server of the
+command itself, over a Unix socket and, where there is a loopback, over TCP. Of 1,200 bytes each, 2,000 datagrams are
+sent to an address elsewhere, to one of the command's own, and without an address, and 2,000 messages (`sendmsg`)
+through a pair of sockets. With `--other TREE` both trees are measured in turn and the ratio is given.
 
     python benchmarks/sandbox_start.py [--runs 20] [--rounds 5] [--other ../older-tree]
 """
@@ -66,9 +66,8 @@ def sample(mechanism: str, network: bool, runs: int) -> dict[str, float]:
     import asyncio
     import time
 
-    from tui_agent.sandbox.walls import Walls
-
     from tui_agent.sandbox.mechanisms import Sandbox
+    from tui_agent.sandbox.policy import SandboxPolicy
     from tui_agent.tools.running import run_command
 
     class Output:
@@ -81,7 +80,7 @@ def sample(mechanism: str, network: bool, runs: int) -> dict[str, float]:
         workspace, scratch = folder / "workspace", folder / "scratch"
         sandbox = Sandbox()
         if mechanism != "none":
-            sandbox = Sandbox(mechanism, Walls.around(workspace, scratch, network=network))  # type: ignore[arg-type]
+            sandbox = Sandbox(mechanism, SandboxPolicy.around(workspace, scratch, network=network))  # type: ignore[arg-type]
         (workspace / "connect.py").write_text(CONNECT)
 
         async def command(*argv: str) -> str:

@@ -21,7 +21,7 @@ def seconds(value: float) -> str:
 
 
 _LONGEST = 3.6e9
-"""Seconds; what takes longer, or for ever, is shown as this."""
+"""Seconds; what takes longer, or never ends, is shown as this."""
 
 
 def whole_seconds(value: float) -> str:

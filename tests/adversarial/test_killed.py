@@ -18,7 +18,7 @@ from tests.runtime.session_harness import start_session
 from tests.sandbox.boxes import folder_at_home, needed
 from tui_agent.core import events
 from tui_agent.sandbox import choose
-from tui_agent.sandbox.left_behind import GRACE, Record
+from tui_agent.sandbox.left_behind import GRACE, WorkspaceRecord
 from tui_agent.sandbox.run_later import Places
 from tui_agent.sandbox.taken_back import Watch
 from tui_agent.store.audit import effects_of, in_words
@@ -98,7 +98,7 @@ async def test_this_program_is_killed(row: Attack, monkeypatch: pytest.MonkeyPat
 
 def watch(folder: Path) -> Watch:
     (folder / "w").mkdir(exist_ok=True)
-    return Watch(Places.of(folder / "w", (), folder), folder / "kept", Record(folder / "records"))
+    return Watch(Places.of(folder / "w", (), folder), folder / "kept", WorkspaceRecord(folder / "records"))
 
 
 def left_by_a_kill(folder: Path, *, running: bool) -> None:

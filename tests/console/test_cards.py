@@ -35,7 +35,7 @@ from tui_agent.core.events import (
 )
 from tui_agent.core.fold import fold
 from tui_agent.frontend.lines.approval import subject
-from tui_agent.frontend.lines.escalation import Attempt, attempts_before, choices_for, tried
+from tui_agent.frontend.lines.escalation import EarlierFailure, attempts_before, choices_for, tried
 from tui_agent.frontend.lines.passages import Passage
 from tui_agent.frontend.lines.styled import text_of
 
@@ -846,8 +846,8 @@ def test_cards_are_of_three_kinds() -> None:
 def test_what_was_tried_is_shown_by_the_line_that_says_what_is_wrong_and_the_last_error_whole() -> None:
     error = "The command failed with exit code 1.\nE\n=====\nModuleNotFoundError: No module named 'shop'"
     attempts = [
-        Attempt("step 1", "other trouble\nmore"),
-        *[Attempt(f"step {n}", f"{error}\nRan 1 test in 0.00{n}s") for n in (2, 3)],
+        EarlierFailure("step 1", "other trouble\nmore"),
+        *[EarlierFailure(f"step {n}", f"{error}\nRan 1 test in 0.00{n}s") for n in (2, 3)],
     ]
     texts = [passage.text for passage in tried(attempts)]
     assert texts == [
@@ -860,9 +860,9 @@ def test_what_was_tried_is_shown_by_the_line_that_says_what_is_wrong_and_the_las
     ]
     assert [passage.text for passage in tried(attempts, "whole")][-1] == f"{error}\nRan 1 test in 0.003s"
     changed = [
-        Attempt("step 1", "no"),
-        Attempt("step 2", "no", ("a.py",)),
-        Attempt("step 3", "no", ("b.py", "a.py")),
+        EarlierFailure("step 1", "no"),
+        EarlierFailure("step 2", "no", ("a.py",)),
+        EarlierFailure("step 3", "no", ("b.py", "a.py")),
     ]
     assert next(p.text for p in tried(changed) if "same" in p.text).endswith("changed in between: a.py, b.py")
 
@@ -919,12 +919,14 @@ async def test_a_question_shows_where_the_error_is_and_all_its_choices_and_a_key
 
 def test_the_schema_of_a_tool_is_no_part_of_what_went_wrong() -> None:
     error = "Invalid call of edit_file: 'old' or 'new' is missing\n{\n  \"type\": \"object\",\n}"
-    assert [passage.text for passage in tried([Attempt("step 1", error)])][2:] == [error.split("\n")[0]]
+    assert [passage.text for passage in tried([EarlierFailure("step 1", error)])][2:] == [
+        error.split("\n")[0]
+    ]
 
 
 def test_an_indent_gives_way_before_the_name_at_a_lines_end_is_wrapped() -> None:
     error = "ModuleNotFoundError: No module named 'shop.prices'"
-    body = CardBody(list(tried([Attempt("step 1", f"exit code 1\n{error}")])))
+    body = CardBody(list(tried([EarlierFailure("step 1", f"exit code 1\n{error}")])))
     for width in (len(error), len(error) + 2, len(error) + 4, len(error) + 9):
         assert text_of(body.draw(width, 0)[2]).rstrip() == " " * min(4, width - len(error)) + error
 
@@ -935,7 +937,7 @@ def test_rules_drawn_across_an_error_take_no_further_rows_of_a_card(end: str) ->
     error = f"exit code 1\n{banner}\n{'-' * 80}\nAssertionError: 1 is not 2{end}"
     lines = [
         text_of(line).strip()
-        for line in CardBody(list(tried([Attempt("step 1", error)], "whole"))).draw(44, 0)
+        for line in CardBody(list(tried([EarlierFailure("step 1", error)], "whole"))).draw(44, 0)
     ]
     place = lines.index("exit code 1")
     assert lines[place + 1].split("=")[-1] == ""
@@ -978,9 +980,9 @@ def test_a_question_about_the_model_names_the_tries_of_that_call_alone() -> None
     fault("no more today", 3, "ask")
     asked = EscalationRaised(id="e", question="?", source="model")
     assert attempts_before(story.add(asked).state, asked) == [
-        Attempt("gpt-5-mini, try 1", "slow down"),
-        Attempt("gpt-5-mini, try 2", "slow down"),
-        Attempt("gpt-5-mini, try 3", "no more today"),
+        EarlierFailure("gpt-5-mini, try 1", "slow down"),
+        EarlierFailure("gpt-5-mini, try 2", "slow down"),
+        EarlierFailure("gpt-5-mini, try 3", "no more today"),
     ]
 
 

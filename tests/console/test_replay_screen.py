@@ -45,9 +45,9 @@ from tui_agent.core.events import (
 from tui_agent.frontend import preferences
 from tui_agent.frontend.arguments import ConsoleArguments
 from tui_agent.frontend.commands.registry import use_keys
-from tui_agent.frontend.commands.view import Chosen
+from tui_agent.frontend.commands.view import ChosenSession
 from tui_agent.quantities import seconds
-from tui_agent.session.replay import Replay, Stop
+from tui_agent.session.replay import Replay, StopAt
 from tui_agent.store.lines import encode
 
 
@@ -126,8 +126,8 @@ def test_speed_keeps_to_its_bounds(player: Player) -> None:
     assert player.speed == SPEEDS[0]
 
 
-@pytest.mark.parametrize("stop", list(Stop))
-def test_every_kind_of_place_is_found_there_and_back(player: Player, stop: Stop) -> None:
+@pytest.mark.parametrize("stop", list(StopAt))
+def test_every_kind_of_place_is_found_there_and_back(player: Player, stop: StopAt) -> None:
     assert player.jump(stop)
     there = player.position
     player.seek(player.replay.length)
@@ -418,7 +418,7 @@ async def test_a_session_that_is_judged_anew_says_so_and_is_not_forked(saved: Pa
         before = screen.app.arguments
         assert before.overrides["policy"] == "hpd"
         went = goes_to(screen.app)
-        screen.commands.open_session(Chosen("other"))
+        screen.commands.open_session(ChosenSession("other"))
         assert "policy" not in went[0].overrides
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
-from tui_agent.frontend.lines.escalation import Attempt
+from tui_agent.frontend.lines.escalation import EarlierFailure
 from tui_agent.plain import dialogues
 from tui_agent.plain.dialogues import Ask
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, ServerReply
@@ -134,7 +134,7 @@ def test_an_error_that_stands_above_is_not_read_out_again_with_the_question() ->
     raised = EscalationRaised(
         id="e", question="Help?", source="attempts", tool="bash", input={"command": "a"}
     )
-    dialogue = dialogues.escalation(raised, [Attempt("step 1", error)])
+    dialogue = dialogues.escalation(raised, [EarlierFailure("step 1", error)])
     asked = [line.strip() for line in next(dialogue).lines]
     assert "KeyError: 'price'" in asked
     assert "line 3" not in asked

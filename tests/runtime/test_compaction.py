@@ -177,7 +177,7 @@ async def test_the_operator_asks_between_runs_and_the_words_stay(tmp_path: Path)
     assert sent[1:3] == ["First, read f0 and f1.", "Then f2, please."]
     assert SUMMARY in sent[3]
     assert sent[4:] == ["second", "And now?"]
-    # Going back to before the summary brings everything back.
+    # A rewind to before the summary brings everything back.
     point = next(one for one in live.session.rewinding.points() if "summarised" in one.label)
     await live.session.rewinding.carry_out(await live.session.rewinding.plan(point, "conversation"))
     shown = window.messages_in_window(live.state.history, live.state.run.number)

@@ -21,7 +21,7 @@ from tui_agent.sandbox.mechanisms import Mechanism, Sandbox
 from tui_agent.sandbox.policy import SandboxPolicy
 from tui_agent.sandbox.taken_back import TakenBack, Watch
 from tui_agent.tools.git_door import changes_git_settings
-from tui_agent.tools.running import Ended, run_command
+from tui_agent.tools.running import CommandEnd, run_command
 
 IDENTITY = "git config user.name a && git config user.email a@b.c"
 
@@ -52,11 +52,11 @@ class Desk:
     def marker(self) -> Path:
         return self.folder / "MARKER"
 
-    def command(self, script: str, *, door: bool = False) -> tuple[Ended, str]:
+    def command(self, script: str, *, door: bool = False) -> tuple[CommandEnd, str]:
         """Run by the model; MARK stands for what plants the marker."""
         return asyncio.run(self.started(script, door=door))
 
-    async def started(self, script: str, *, door: bool = False) -> tuple[Ended, str]:
+    async def started(self, script: str, *, door: bool = False) -> tuple[CommandEnd, str]:
         kept = Kept()
         script = script.replace("MARK", f"touch {self.marker}")
         ended = await run_command(

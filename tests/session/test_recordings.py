@@ -15,7 +15,7 @@ from tui_agent.core.events import ToolFailed, VerdictReached
 from tui_agent.formats.importers.judgement import judged
 from tui_agent.formats.importers.load import load_transcripts
 from tui_agent.formats.importers.transcript import TranscriptError
-from tui_agent.session.recordings import Recording, open_recording
+from tui_agent.session.recordings import OpenedRecording, open_recording
 from tui_agent.store.errors import JournalError, SessionError
 from tui_agent.store.journal import JOURNAL_NAME
 
@@ -36,7 +36,7 @@ def session(tmp_path: Path) -> Path:
     return tmp_path / "s1"
 
 
-def levels(recording: Recording) -> list[str]:
+def levels(recording: OpenedRecording) -> list[str]:
     return [str(event.level) for event in recording.readable()[0] if isinstance(event, VerdictReached)]
 
 

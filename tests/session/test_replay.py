@@ -47,7 +47,7 @@ from tui_agent.core.events import (
 from tui_agent.core.fold import apply, fold
 from tui_agent.core.state import RunState
 from tui_agent.session import replay as replay_module
-from tui_agent.session.replay import Replay, Stop
+from tui_agent.session.replay import Replay, StopAt
 from tui_agent.store.errors import JournalError
 from tui_agent.store.journal import JOURNAL_NAME
 from tui_agent.store.journal_index import EventList
@@ -86,7 +86,7 @@ def test_without_preparing_any_position_is_right_and_only_what_is_needed_is_read
     replay = Replay(source)
     assert replay.state_at(12) == fold(events[:12])
     assert len(replay._snapshots) <= 3
-    assert replay.next(0, Stop.ERROR) == positions(events, ToolFailed)[0]
+    assert replay.next(0, StopAt.ERROR) == positions(events, ToolFailed)[0]
     assert replay.state_at(90) == fold(events[:90])
     assert replay.state_at(5) == fold(events[:5])
     assert list(replay.marks().errors) == positions(events, ToolFailed)
@@ -195,7 +195,7 @@ def test_positions_outside_the_session_are_brought_inside():
 
 def test_an_empty_replay_has_nothing_but_the_beginning():
     replay = Replay.of([])
-    assert (replay.length, replay.state_at(3), replay.delay(0), replay.next(0, Stop.ERROR)) == (
+    assert (replay.length, replay.state_at(3), replay.delay(0), replay.next(0, StopAt.ERROR)) == (
         0,
         RunState(),
         0.0,
@@ -210,13 +210,13 @@ def positions(events: list[Event], *kinds: type[Event]) -> list[int]:
 @pytest.mark.parametrize(
     ("stop", "kinds"),
     [
-        (Stop.ERROR, (ToolFailed,)),
-        (Stop.ESCALATION, (EscalationRaised,)),
-        (Stop.ITERATION, (IterationStarted,)),
-        (Stop.RUN, (RunStarted,)),
+        (StopAt.ERROR, (ToolFailed,)),
+        (StopAt.ESCALATION, (EscalationRaised,)),
+        (StopAt.ITERATION, (IterationStarted,)),
+        (StopAt.RUN, (RunStarted,)),
     ],
 )
-def test_jumps_go_to_the_next_and_the_previous_place_of_a_kind(stop: Stop, kinds: tuple[type[Event], ...]):
+def test_jumps_go_to_the_next_and_the_previous_place_of_a_kind(stop: StopAt, kinds: tuple[type[Event], ...]):
     events = whole_session()
     replay = Replay.of(events)
     expected = positions(events, *kinds)
@@ -236,7 +236,7 @@ def test_jumping_to_verdicts_passes_over_those_that_say_go_on():
         event.seq for event in events if isinstance(event, VerdictReached) and event.level != "continue"
     ]
     replay = Replay.of(events)
-    assert replay.next(0, Stop.VERDICT) == expected[0]
+    assert replay.next(0, StopAt.VERDICT) == expected[0]
     assert [mark.position for mark in replay.marks().verdicts] == expected
 
 
@@ -334,18 +334,18 @@ def test_reading_through_can_be_ended_and_taken_up_again():
 def test_what_is_in_the_part_that_is_read_can_be_said_before_the_rest_is():
     events = whole_session()
     whole = Replay.of(events)
-    first = whole.next(0, Stop.ITERATION)
+    first = whole.next(0, StopAt.ITERATION)
     assert first is not None
     replay = Replay(EventList(events))
-    assert not replay.can_tell(0, Stop.ITERATION)
+    assert not replay.can_tell(0, StopAt.ITERATION)
     replay.state_at(first)
-    assert replay.can_tell(0, Stop.ITERATION)
-    assert replay.next(0, Stop.ITERATION) == first
+    assert replay.can_tell(0, StopAt.ITERATION)
+    assert replay.next(0, StopAt.ITERATION) == first
     assert not replay.ready
-    assert replay.can_tell(first, Stop.ITERATION, back=True)
-    assert not replay.can_tell(replay.length, Stop.ITERATION, back=True)
-    assert replay.next(replay.length, Stop.ITERATION, back=True) == whole.next(
-        replay.length, Stop.ITERATION, back=True
+    assert replay.can_tell(first, StopAt.ITERATION, back=True)
+    assert not replay.can_tell(replay.length, StopAt.ITERATION, back=True)
+    assert replay.next(replay.length, StopAt.ITERATION, back=True) == whole.next(
+        replay.length, StopAt.ITERATION, back=True
     )
     assert replay.ready
 

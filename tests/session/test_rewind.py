@@ -12,8 +12,16 @@ from tui_agent.core.fold import apply
 from tui_agent.core.state import RunState
 from tui_agent.frontend.commands.rewind import preview
 from tui_agent.session.checkpointer import SessionCheckpointer
-from tui_agent.session.rewind import Kept, RewindPoint, carry_out, kept_then, plan, plan_undo, points
-from tui_agent.store.checkpoints import Checkpoints, FileChange, Limits
+from tui_agent.session.rewind import (
+    KeptCheckpoint,
+    RewindPoint,
+    carry_out,
+    kept_then,
+    plan,
+    plan_undo,
+    points,
+)
+from tui_agent.store.checkpoints import CheckpointLimits, Checkpoints, FileChange
 from tui_agent.store.errors import SessionError
 from tui_agent.store.journal_index import EventList
 from tui_agent.store.shadow_git import ShadowGit
@@ -24,7 +32,7 @@ needs_git = pytest.mark.skipif(not ShadowGit.installed(), reason="git is not ins
 class Recorded:
     """A session that records into a list and a state, as the recorder does."""
 
-    def __init__(self, tmp_path: Path, limits: Limits | None = None) -> None:
+    def __init__(self, tmp_path: Path, limits: CheckpointLimits | None = None) -> None:
         self.workspace = tmp_path / "work"
         self.workspace.mkdir()
         (self.workspace / "a.py").write_text("zero\n")
@@ -110,16 +118,18 @@ async def test_the_workspace_at_an_event_is_the_checkpoint_that_nothing_was_done
     source = EventList(session.events)
     before, first, second = (saved.ref for saved in session.state.checkpoints)
 
-    def at(kind: type[events.Event], place: int) -> Kept | None:
+    def at(kind: type[events.Event], place: int) -> KeptCheckpoint | None:
         return kept_then(source, [event.seq for event in session.events if isinstance(event, kind)][place])
 
-    assert at(events.RunStarted, 0) == Kept(before, exact=True)
-    assert at(events.IterationFinished, 0) == Kept(first, exact=True)
-    assert at(events.IterationStarted, 1) == Kept(first, exact=True), "it is kept while the next one begins"
-    assert at(events.ToolSucceeded, 1) == Kept(second, exact=True)
-    assert at(events.RunFinished, 0) == Kept(second, exact=True)
+    assert at(events.RunStarted, 0) == KeptCheckpoint(before, exact=True)
+    assert at(events.IterationFinished, 0) == KeptCheckpoint(first, exact=True)
+    assert at(events.IterationStarted, 1) == KeptCheckpoint(first, exact=True), (
+        "it is kept while the next one begins"
+    )
+    assert at(events.ToolSucceeded, 1) == KeptCheckpoint(second, exact=True)
+    assert at(events.RunFinished, 0) == KeptCheckpoint(second, exact=True)
     under_way = EventList(session.events[: session.state.checkpoints[-1].seq - 1])
-    assert kept_then(under_way, len(under_way)) == Kept(first, exact=False)
+    assert kept_then(under_way, len(under_way)) == KeptCheckpoint(first, exact=False)
 
 
 @needs_git
@@ -176,7 +186,7 @@ async def test_files_alone_go_back_and_the_model_learns_of_it(session: Recorded)
 
 
 async def test_the_conversation_alone_goes_back_without_any_checkpoint(tmp_path: Path):
-    session = Recorded(tmp_path, Limits(files=0))
+    session = Recorded(tmp_path, CheckpointLimits(files=0))
     await session.run(1, "one\n")
     await session.run(2, "two\n")
     wanted = point(session, "before: Task 2")
@@ -226,7 +236,7 @@ async def test_files_without_a_checkpoint_cannot_be_rewound_and_the_reason_is_gi
 
 
 async def test_a_workspace_that_cannot_be_checkpointed_is_reported_once_and_the_run_goes_on(tmp_path: Path):
-    session = Recorded(tmp_path, Limits(files=0))
+    session = Recorded(tmp_path, CheckpointLimits(files=0))
     await session.run(1, "one\n", "two\n")
     await session.run(2, "three\n")
     notices = [event for event in session.events if isinstance(event, events.Notice)]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.store import checkpoints as module
-from tui_agent.store.checkpoints import Checkpoints, FileChange, Limits
+from tui_agent.store.checkpoints import CheckpointLimits, Checkpoints, FileChange
 from tui_agent.store.errors import CheckpointError
 from tui_agent.store.shadow_git import ShadowGit
 
@@ -195,7 +195,7 @@ async def test_rules_of_an_enclosing_repository_hold(tmp_path: Path):
 
 
 async def test_what_is_left_out_is_said(tmp_path: Path, workspace: Path):
-    checkpoints = Checkpoints(tmp_path / "state", workspace, "s1", Limits(one_file=1000))
+    checkpoints = Checkpoints(tmp_path / "state", workspace, "s1", CheckpointLimits(one_file=1000))
     (workspace / "grown.bin").write_bytes(b"small")
     first = await checkpoints.save("")
     (workspace / "large.bin").write_bytes(b"x" * 2000)
@@ -213,10 +213,11 @@ async def test_what_is_left_out_is_said(tmp_path: Path, workspace: Path):
 
 
 @pytest.mark.parametrize(
-    ("limits", "reason"), [(Limits(files=2), "5 new or changed"), (Limits(total=100), "too large")]
+    ("limits", "reason"),
+    [(CheckpointLimits(files=2), "5 new or changed"), (CheckpointLimits(total=100), "too large")],
 )
 async def test_a_workspace_that_is_too_large_is_skipped_with_the_reason(
-    tmp_path: Path, workspace: Path, limits: Limits, reason: str
+    tmp_path: Path, workspace: Path, limits: CheckpointLimits, reason: str
 ):
     (workspace / "fill").write_bytes(b"x" * 200)
     checkpoints = Checkpoints(tmp_path / "state", workspace, "s1", limits)
@@ -314,7 +315,7 @@ async def test_a_git_that_hangs_is_given_up(
 
 
 def test_limits_are_generous_enough_for_real_projects():
-    assert module.Limits().files >= 20_000
+    assert module.CheckpointLimits().files >= 20_000
 
 
 async def test_a_repository_where_a_file_was_is_neither_obeyed_nor_destroyed(

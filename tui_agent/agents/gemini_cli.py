@@ -58,7 +58,7 @@ DIALECT = Dialect(
         "SessionEnd": Moment.ENDED,
     },
     fields=Fields(texts={Moment.PROMPT: "prompt", Moment.ANSWERED: "prompt_response"}),
-    # It knows `ask`, and waits for ever for the answer where nobody is there (`-p`): what would be asked is refused.
+    # It knows `ask`, and waits without end for the answer where nobody is there (`-p`): what would be asked is refused.
     answers=Answers(note=_context, refuse=_deny, go_on=_deny, frames_notes=True),
     result=_result,
     headless=Headless(

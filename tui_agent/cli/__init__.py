@@ -46,7 +46,7 @@ COMMANDS = {
 """Every command and what it is for, in the order of `--help`."""
 
 
-class Command(Protocol):
+class CommandModule(Protocol):
     """What a command's module offers."""
 
     def parser(self) -> Parser: ...
@@ -90,8 +90,8 @@ def _dispatch(arguments: list[str]) -> int:
     return _command("console").main(arguments)
 
 
-def _command(name: str) -> Command:
-    return cast("Command", importlib.import_module(f"tui_agent.cli.{name}"))
+def _command(name: str) -> CommandModule:
+    return cast("CommandModule", importlib.import_module(f"tui_agent.cli.{name}"))
 
 
 def _first_word(arguments: Sequence[str]) -> int | None:

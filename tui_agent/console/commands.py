@@ -24,12 +24,12 @@ from tui_agent.frontend.commands import session_commands
 from tui_agent.frontend.commands.registry import Command, shown_key
 from tui_agent.frontend.commands.session_commands import AT_ANY_TIME, OF_A_SESSION, OF_WHAT_IS_SHOWN, Answer
 from tui_agent.frontend.commands.view import (
-    Chosen,
+    ChosenSession,
+    Confirmation,
     ForkFrom,
+    ForkPlace,
     LiveView,
     Patch,
-    Place,
-    Question,
     Report,
     View,
     Written,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from tui_agent.frontend.why import Why
     from tui_agent.session.fork import ForkChoice
     from tui_agent.session.own_run import OwnRun
-    from tui_agent.session.recordings import Recording
+    from tui_agent.session.recordings import OpenedRecording
     from tui_agent.session.rewind import RewindPlan
     from tui_agent.session.session import Session
     from tui_agent.store.session_store import SessionStore
@@ -205,7 +205,7 @@ class DashboardCommands(View):
 
         return await copy(text, what, self._app.copy_to_clipboard)
 
-    async def choose_session(self, store: SessionStore) -> Chosen | None:
+    async def choose_session(self, store: SessionStore) -> ChosenSession | None:
         from tui_agent.console.screens.sessions import SessionsScreen
         from tui_agent.frontend.commands.export import export
 
@@ -227,7 +227,7 @@ class DashboardCommands(View):
             await self._app.push_screen(screen, chosen.set_result, mode=self._screen.id)
         return await chosen
 
-    def open_session(self, chosen: Chosen, changed: frozenset[str] = frozenset()) -> None:
+    def open_session(self, chosen: ChosenSession, changed: frozenset[str] = frozenset()) -> None:
         """In a tab, or go to the one that has it open."""
         screen = self._screen
         there = next((tab for tab in self._app.tabs if tab.session_id == chosen.session_id), None)
@@ -269,7 +269,7 @@ class DashboardCommands(View):
 
     def _panes(self, form: str) -> str:
         """Show the recovery panes in this form or the next one; the focus never stays in what is hidden."""
-        from tui_agent.console.panes.dashboard import Form
+        from tui_agent.console.panes.dashboard import PaneForm
         from tui_agent.console.panes.pane_sizes import NARROWEST, WIDEST, PaneSizes, share_of
 
         dashboard = self._screen.dashboard
@@ -278,15 +278,15 @@ class DashboardCommands(View):
         if form == "reset" or share_of(form) is not None:
             sizes = dashboard.sizes
             dashboard.use_sizes(PaneSizes() if form == "reset" else evolve(sizes, share=share_of(form)))
-            form = Form.SIDE
-        if form and form not in list(Form):
+            form = PaneForm.SIDE
+        if form and form not in list(PaneForm):
             said = f"a share of the width from {NARROWEST}% to {WIDEST}%"
-            raise ValueError(f"There is no form {form}. There are {', '.join(Form)}, {said}, and reset.")
-        dashboard.choose(Form(form) if form else dashboard.next_form())
+            raise ValueError(f"There is no form {form}. There are {', '.join(PaneForm)}, {said}, and reset.")
+        dashboard.choose(PaneForm(form) if form else dashboard.next_form())
         self._app.remember(panes=str(dashboard.chosen), panes_before=str(dashboard.before))
         self._screen.redraw()
         self._screen.call_after_refresh(self._screen.refocus)
-        covered = dashboard.asking and dashboard.chosen is Form.FULL
+        covered = dashboard.asking and dashboard.chosen is PaneForm.FULL
         return "The panes are shown once the question is answered." if covered else ""
 
     def _view(self, density: str) -> str:
@@ -511,7 +511,7 @@ class LiveCommands(LiveView, DashboardCommands):
     async def submit(self, text: str, typed: str | None, model: str, line: str) -> None:
         await self._screen.submit(text, typed, model=model, line=line)
 
-    async def confirm(self, question: Question) -> bool:
+    async def confirm(self, question: Confirmation) -> bool:
         from tui_agent.console.screens.ask import AskScreen
 
         title, text, yes, no, over = question
@@ -645,7 +645,7 @@ class ReplayCommands(DashboardCommands):
     def source(self) -> Path:
         return self._recorded.path
 
-    async def place(self) -> Place:
+    async def place(self) -> ForkPlace:
         """After the event that is shown."""
         player = self._player
         if not self._recorded.recording.as_recorded:
@@ -653,7 +653,7 @@ class ReplayCommands(DashboardCommands):
         if not player.there:
             raise ValueError("The session is still being read up to here.")
         seq = max(1, player.position)
-        return Place(self.source, player.replay.state_at(seq), seq)
+        return ForkPlace(self.source, player.replay.state_at(seq), seq)
 
     async def patch(self) -> Patch | None:
         """Up to the position, or the step before it; None where the session's checkpoints are not on this machine."""
@@ -702,14 +702,14 @@ class WatchCommands(FollowedCommands):
 
     _screen: WatchScreen
 
-    async def place(self) -> Place:
+    async def place(self) -> ForkPlace:
         """After the event that is shown, in a session of ours that is made of what is known up to it."""
         player = self._player
         if not player.there or not player.position:
             raise ValueError("The session is still being read up to here.")
         seq = player.position
         kept = await asyncio.to_thread(self._screen.kept, seq)
-        return Place(kept, player.replay.state_at(seq), seq)
+        return ForkPlace(kept, player.replay.state_at(seq), seq)
 
 
 NO_RUN = "A board shows many runs: Enter opens the panes of one."
@@ -729,7 +729,7 @@ class BoardCommands(DashboardCommands):
     def source(self) -> Path:
         raise ValueError(NO_RUN)
 
-    async def place(self) -> Place:
+    async def place(self) -> ForkPlace:
         raise ValueError(NO_RUN)
 
     async def patch(self) -> Patch | None:
@@ -748,7 +748,7 @@ class BoardCommands(DashboardCommands):
             await self._app.leave()
 
 
-def _unforkable(recording: Recording) -> str:
+def _unforkable(recording: OpenedRecording) -> str:
     if recording.judged_by and not recording.foreign:
         return (
             f"This is the session as {recording.judged_by} judges it, which is not what was recorded: "

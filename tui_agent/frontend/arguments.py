@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from tui_agent.fleet.opening import FleetArguments
-    from tui_agent.frontend.commands.view import Chosen
+    from tui_agent.frontend.commands.view import ChosenSession
     from tui_agent.session.session import Session
 
 
@@ -63,7 +63,7 @@ class ConsoleArguments:
     watched_folder: Path | None = None
     """A folder of growing sessions, on a board."""
 
-    def opening(self, chosen: Chosen, without: frozenset[str] = frozenset()) -> ConsoleArguments:
+    def opening(self, chosen: ChosenSession, without: frozenset[str] = frozenset()) -> ConsoleArguments:
         """To open another session as this start would, but for the options in `without`."""
         return replace(
             self,

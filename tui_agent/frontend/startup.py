@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tui_agent.models.protocol import Model
     from tui_agent.models.scenario import Caption
     from tui_agent.runtime.operator import Operator
-    from tui_agent.session.recordings import Recording
+    from tui_agent.session.recordings import OpenedRecording
     from tui_agent.session.replay import Replay
     from tui_agent.session.session import Session
 
@@ -155,7 +155,7 @@ class Recorded:
     """What the replay starts with; it can be looked at, and is yet to be folded through (`Replay.prepare`)."""
 
     replay: Replay
-    recording: Recording
+    recording: OpenedRecording
     settings: Settings
 
     @property

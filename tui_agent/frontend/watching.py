@@ -12,7 +12,7 @@ from tui_agent.config.settings import Settings, load_settings
 from tui_agent.core.recovery.policy import preset
 from tui_agent.frontend.arguments import ConsoleArguments
 from tui_agent.frontend.startup import Recorded
-from tui_agent.session.recordings import Recording
+from tui_agent.session.recordings import OpenedRecording
 from tui_agent.session.replay import Replay
 from tui_agent.store.journal import sessions_folder
 from tui_agent.store.journal_index import EventList
@@ -68,5 +68,5 @@ async def open_watch(arguments: ConsoleArguments) -> WatchedSession:
     path = Path(arguments.watch[0])
     policy = preset(settings.policy, **settings.recovery.overrides())
     source = EventList()
-    recorded = Recorded(Replay(source), Recording(path, source, foreign=True), settings)
+    recorded = Recorded(Replay(source), OpenedRecording(path, source, foreign=True), settings)
     return WatchedSession(Watched(path, policy, rejudge=settings.asked_policy), source, recorded, settings)

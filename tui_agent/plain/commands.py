@@ -23,10 +23,10 @@ from tui_agent.frontend.commands.rewind import preview
 from tui_agent.frontend.commands.rule_words import USAGE
 from tui_agent.frontend.commands.session_commands import OF_A_SESSION
 from tui_agent.frontend.commands.view import (
-    Chosen,
+    ChosenSession,
+    Confirmation,
     ForkFrom,
     LiveView,
-    Question,
     Report,
     RewindChoice,
     Waiting,
@@ -249,7 +249,7 @@ class PlainCommands(LiveView):
         self.say(about)
         return await self._console.secret(f"{title} (it is not shown): ")
 
-    async def confirm(self, question: Question) -> bool:
+    async def confirm(self, question: Confirmation) -> bool:
         lines = [f"{question.title}.", *dialogues.indented(question.text.split("\n"))]
         return await self._console.ask(dialogues.confirm(lines, question.yes[1]))
 
@@ -286,7 +286,7 @@ class PlainCommands(LiveView):
         chosen = await self._console.ask(dialogues.fork(point, [change.path for change in changed]))
         return chosen if chosen is not None and await self._console.may_leave() else None
 
-    async def choose_session(self, store: SessionStore) -> Chosen | None:
+    async def choose_session(self, store: SessionStore) -> ChosenSession | None:
         others = [row for row in await asyncio.to_thread(store.rows) if row.id != self.session.id]
         if not others:
             self.say("There is no other session.")
@@ -300,7 +300,7 @@ class PlainCommands(LiveView):
             for row in others[:LISTED]
         ]
         chosen = await self._console.ask(dialogues.pick("Sessions, the newest first", rows))
-        return None if chosen is None or not await self._console.may_leave() else Chosen(chosen)
+        return None if chosen is None or not await self._console.may_leave() else ChosenSession(chosen)
 
     async def choose_background(self, running: Sequence[BackgroundStarted]) -> str:
 
@@ -313,7 +313,7 @@ class PlainCommands(LiveView):
 
     # --- other sessions -------------------------------------------------------------------------------------
 
-    def open_session(self, chosen: Chosen, changed: frozenset[str] = frozenset()) -> None:
+    def open_session(self, chosen: ChosenSession, changed: frozenset[str] = frozenset()) -> None:
         self._console.leave(self._console.arguments.opening(chosen, changed))
 
     async def open_new(self, task: str = "", *, in_place: bool = False) -> None:

@@ -171,7 +171,7 @@ def _many_lines(head: tuple[str, ...]) -> Dialogue[list[str] | None]:
 
 
 def escalation(
-    asked: EscalationRaised, attempts: Sequence[escalation_text.Attempt]
+    asked: EscalationRaised, attempts: Sequence[escalation_text.EarlierFailure]
 ) -> Dialogue[EscalationReply]:
     """A number or its words take a choice; any other text is the answer."""
     rule = f" [{one_line(asked.rule)}]" if asked.rule else ""

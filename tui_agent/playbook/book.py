@@ -59,7 +59,7 @@ class Counted(BaseModel):
         return wilson(self.worked, self.tried)
 
 
-class Entry(BaseModel):
+class PlaybookEntry(BaseModel):
     """One failure. `seen`: times without a word of the playbook; `at_once`: of them, recovered by the next step."""
 
     model_config = ConfigDict(extra="forbid")
@@ -84,7 +84,7 @@ class Entry(BaseModel):
         """Share of such failures that the next step recovers, as far as it is known."""
         return (self.at_once + USUAL * _USUAL_WEIGHT) / (self.seen + _USUAL_WEIGHT)
 
-    def faded(self, now: float) -> Entry:
+    def faded(self, now: float) -> PlaybookEntry:
         """The entry with its counts as they are worth now."""
         share = 0.5 ** (max(0.0, now - self.at) / HALF_LIFE)
         repairs = [
@@ -104,7 +104,7 @@ class Entry(BaseModel):
 class Offered(NamedTuple):
     """A repair of an entry, and whether the evidence carries it."""
 
-    entry: Entry
+    entry: PlaybookEntry
     repair: Counted
     carries: bool
 
@@ -120,7 +120,7 @@ def wilson(worked: float, tried: float) -> tuple[float, float]:
     return max(0.0, (middle - spread) / whole), min(1.0, (middle + spread) / whole)
 
 
-def carries(entry: Entry, repair: Counted) -> bool:
+def carries(entry: PlaybookEntry, repair: Counted) -> bool:
     """Whether the evidence is enough to name the repair to a model."""
     if repair.words:
         return True
@@ -136,7 +136,7 @@ class Book(BaseModel):
 
     version: int = 1
     workspace: str = ""
-    entries: Annotated[list[Entry], Field(max_length=MOST_ENTRIES)] = []
+    entries: Annotated[list[PlaybookEntry], Field(max_length=MOST_ENTRIES)] = []
     sources: Annotated[list[Text], Field(max_length=MOST_SOURCES)] = []
 
     def learned(self, source: str, lessons: Iterable[Lesson], now: float, *, general: bool) -> Book:
@@ -182,7 +182,7 @@ class Book(BaseModel):
             lambda entry, one: one.model_copy(update={"words": words}) if entry.id_of(one) == wanted else one
         )
 
-    def _with_repairs(self, changed: Callable[[Entry, Counted], Counted | None]) -> Book:
+    def _with_repairs(self, changed: Callable[[PlaybookEntry, Counted], Counted | None]) -> Book:
         entries = []
         for entry in self.entries:
             repairs = [new for one in entry.repairs if (new := changed(entry, one)) is not None]
@@ -190,13 +190,13 @@ class Book(BaseModel):
         return self.model_copy(update={"entries": entries})
 
 
-def _new(sign: Sign, lesson: Lesson, *, general: bool) -> Entry:
+def _new(sign: Sign, lesson: Lesson, *, general: bool) -> PlaybookEntry:
     if general:
-        return Entry(exact=sign.general, about=sign.about)
-    return Entry(exact=sign.exact, shape=sign.shape, about=sign.about, error=lesson.error)
+        return PlaybookEntry(exact=sign.general, about=sign.about)
+    return PlaybookEntry(exact=sign.exact, shape=sign.shape, about=sign.about, error=lesson.error)
 
 
-def _with(entry: Entry, lesson: Lesson, *, general: bool) -> Entry:
+def _with(entry: PlaybookEntry, lesson: Lesson, *, general: bool) -> PlaybookEntry:
     repairs = {(one.form, one.name): one for one in entry.repairs}
     for tried in lesson.tries:
         repair = tried.repair
@@ -224,7 +224,7 @@ def _counted(old: Counted, tried: Try, *, general: bool) -> Counted:
     )
 
 
-def _pooled(entries: list[Entry]) -> Entry:
+def _pooled(entries: list[PlaybookEntry]) -> PlaybookEntry:
     """What is known of all failures of one shape; the example of one would mislead about another."""
     repairs: dict[tuple[Form, str], Counted] = {}
     for entry in entries:
@@ -242,7 +242,7 @@ def _pooled(entries: list[Entry]) -> Entry:
     )
 
 
-def _said(entry: Entry, sign: Sign, level: str) -> Suggestion | None:
+def _said(entry: PlaybookEntry, sign: Sign, level: str) -> Suggestion | None:
     """The best repair of an entry that the evidence carries, and that is not what has just failed."""
     fitting = [one for one in entry.repairs if one.name != sign.about and carries(entry, one)]
     best = max(fitting, key=lambda one: (bool(one.words), one.interval[0]), default=None)

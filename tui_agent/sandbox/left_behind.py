@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tui_agent.sandbox.links_refused import Form
+from tui_agent.sandbox.links_refused import FileState
 
 _LARGEST = 16_000_000
 """Bytes of all files that can be put back."""
@@ -29,13 +29,13 @@ GRACE = 15.0
 class Left:
     """What a killed program has left: how things stood, and until when its commands may have written."""
 
-    held: Mapping[Path, Form]
+    held: Mapping[Path, FileState]
     until: int
     """Nanoseconds since 1970."""
 
 
 @dataclass
-class Record:
+class WorkspaceRecord:
     """The record of one program in one workspace. All but `left` expect to be called by one thread at a time."""
 
     folder: Path
@@ -44,7 +44,7 @@ class Record:
     _lock: int | None = None
 
     @classmethod
-    def of(cls, state_dir: Path, workspace: Path) -> Record:
+    def of(cls, state_dir: Path, workspace: Path) -> WorkspaceRecord:
         """For a workspace, in the state folder."""
         name = hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:16]
         return cls(state_dir / "sandbox" / name)
@@ -57,7 +57,7 @@ class Record:
     def _resting(self) -> Path:
         return self.folder / f"{self._name}.rest"
 
-    def begin(self, held: Mapping[Path, Form], *, changed: bool) -> None:
+    def begin(self, held: Mapping[Path, FileState], *, changed: bool) -> None:
         """Commands run from now on; `changed`: since it was written last."""
         with suppress(OSError):  # without a record commands run all the same
             if self._lock is None:
@@ -74,7 +74,7 @@ class Record:
                 self._resting.replace(self._open)
                 self.lives()
 
-    def _write(self, held: Mapping[Path, Form]) -> None:
+    def _write(self, held: Mapping[Path, FileState]) -> None:
         rows, room = [], _LARGEST
         for path, form in held.items():
             room -= len(form.content)
@@ -135,9 +135,9 @@ def _changed(path: Path) -> float:
         return 0.0
 
 
-def _read(record: Path) -> dict[Path, Form]:
+def _read(record: Path) -> dict[Path, FileState]:
     """Raises `OSError`, and `ValueError` or `TypeError` where it is damaged."""
     return {
-        Path(os.fsdecode(bytes.fromhex(path))): Form(kind, base64.b64decode(content), mode, whole)
+        Path(os.fsdecode(bytes.fromhex(path))): FileState(kind, base64.b64decode(content), mode, whole)
         for path, kind, content, mode, whole in json.loads(record.read_text("utf-8"))
     }

@@ -22,7 +22,7 @@ _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | 
 
 
 @dataclass(frozen=True)
-class Form:
+class FileState:
     """What stands under a name: a file with its bytes, a link with its target, nothing, or something else."""
 
     kind: Literal["nothing", "file", "link", "other"] = "nothing"
@@ -32,7 +32,7 @@ class Form:
     """Whether all of a file was read; the size counts as its content otherwise."""
 
 
-NOTHING = Form()
+NOTHING = FileState()
 
 
 @contextmanager
@@ -50,30 +50,30 @@ def _parent(root: Path, path: Path) -> Iterator[tuple[int, str]]:
         os.close(folder)
 
 
-def form_of(root: Path, path: Path) -> Form:
+def form_of(root: Path, path: Path) -> FileState:
     """What stands there now."""
     try:
         with _parent(root, path) as (folder, name):
             status = os.lstat(name, dir_fd=folder)
             if stat.S_ISLNK(status.st_mode):
-                return Form("link", os.fsencode(os.readlink(name, dir_fd=folder)))
+                return FileState("link", os.fsencode(os.readlink(name, dir_fd=folder)))
             if not stat.S_ISREG(status.st_mode):
-                return Form("other", mode=stat.S_IFMT(status.st_mode))
+                return FileState("other", mode=stat.S_IFMT(status.st_mode))
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             with os.fdopen(os.open(name, flags, dir_fd=folder), "rb") as file:
                 opened = os.fstat(file.fileno())
                 content = file.read(LARGEST + 1)
             mode = stat.S_IMODE(opened.st_mode)
             if len(content) > LARGEST:
-                return Form("file", f"{opened.st_size} {opened.st_mtime_ns}".encode(), mode, whole=False)
-            return Form("file", content, mode)
+                return FileState("file", f"{opened.st_size} {opened.st_mtime_ns}".encode(), mode, whole=False)
+            return FileState("file", content, mode)
     except FileNotFoundError:
         return NOTHING
     except OSError:
-        return Form("other")
+        return FileState("other")
 
 
-def put(root: Path, path: Path, form: Form) -> None:
+def put(root: Path, path: Path, form: FileState) -> None:
     """Make a file or a link stand there, or nothing. A folder is left alone. Raises `OSError`, also where not all of
     the file was read.
     """

@@ -20,8 +20,8 @@ from threading import Lock
 from typing import Literal
 
 from tui_agent.sandbox.git_settings import is_include, read_settings, without_harm
-from tui_agent.sandbox.left_behind import Record
-from tui_agent.sandbox.links_refused import NOTHING, Form, form_of, put
+from tui_agent.sandbox.left_behind import WorkspaceRecord
+from tui_agent.sandbox.links_refused import NOTHING, FileState, form_of, put
 from tui_agent.sandbox.run_later import FILES, FOLDERS, GIT, GIT_FILES, HOOKS, OWN_RULES, Places
 
 Kind = Literal["obeyed", "rules", "pointer", "settings", "commondir", "alternates", "todo", "hook"]
@@ -76,7 +76,7 @@ class TakenBack:
 @dataclass
 class _Held:
     signature: tuple[int, ...]
-    form: Form
+    form: FileState
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Watch:
     places: Places
     keep: Path
     """Where copies of what is taken back go; made when there is one."""
-    record: Record | None = None
+    record: WorkspaceRecord | None = None
     """Of how things stood, while a command runs."""
     _unwritten: bool = True
     """Whether that is another than the record has."""
@@ -385,7 +385,7 @@ class Watch:
         # What is there by now may be something else again.
         self._held[path] = _Held(_UNKNOWN, wanted)
 
-    def _judged(self, path: Path, kind: Kind, before: Form, form: Form) -> Form:
+    def _judged(self, path: Path, kind: Kind, before: FileState, form: FileState) -> FileState:
         """What may stand there: `form` where that is harmless."""
         if form.kind == "nothing":
             return before if kind == "rules" else form
@@ -399,11 +399,11 @@ class Watch:
             case "settings" if form.kind == "file" and form.whole:
                 settings = read_settings(before.content) or () if before.kind == "file" else ()
                 clean = without_harm(form.content, settings, lambda value: self._leads_inside(path, value))
-                return form if clean is None else Form("file", clean, form.mode)
+                return form if clean is None else FileState("file", clean, form.mode)
             case "todo" if form.kind == "file" and form.whole:
                 left = Counter(_RUNS.findall(before.content))
                 runs = Counter(_RUNS.findall(form.content)) - left
-                return Form("file", _RUNS.sub(b"", form.content), form.mode) if runs else form
+                return FileState("file", _RUNS.sub(b"", form.content), form.mode) if runs else form
             case "pointer":
                 return form if self._points_inside(path, before, form) else before
             case "commondir":
@@ -419,7 +419,7 @@ class Watch:
     def _leads_inside(self, settings: Path, value: str) -> bool:
         return self._root(Path(_resolved(settings.parent, os.fsencode(value)))) is not None
 
-    def _points_inside(self, path: Path, before: Form, form: Form) -> bool:
+    def _points_inside(self, path: Path, before: FileState, form: FileState) -> bool:
         """Whether a `.git` that is a file or a link leads to a folder of git's that is compared from now on."""
         said = form.content.strip()
         if form.kind == "file":
@@ -436,7 +436,7 @@ class Watch:
             self._note_git(git)
         return True
 
-    def _accept(self, path: Path, kind: Kind, seen: tuple[tuple[int, ...], Form] | None) -> None:
+    def _accept(self, path: Path, kind: Kind, seen: tuple[tuple[int, ...], FileState] | None) -> None:
         """From now on it is as it should be."""
         root = self._root(path)
         if root is None:
@@ -457,7 +457,7 @@ class Watch:
     def _root(self, path: Path) -> Path | None:
         return next((root for root in self.places.roots if path != root and path.is_relative_to(root)), None)
 
-    def _copy(self, path: Path, form: Form) -> str:
+    def _copy(self, path: Path, form: FileState) -> str:
         """Keep what is about to be taken back; where the copy is."""
         if form.kind != "file" or not form.whole:
             return ""
@@ -482,7 +482,7 @@ def _lasting(signature: tuple[int, ...]) -> tuple[int, ...]:
     return signature if not signature or time.time_ns() - signature[-1] > _TICK else _UNKNOWN
 
 
-def _digest(form: Form) -> bytes:
+def _digest(form: FileState) -> bytes:
     return hashlib.blake2b(form.content, digest_size=16).digest()
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Recording:
+class OpenedRecording:
     """Events that can be replayed, and where they are from."""
 
     path: Path
@@ -53,7 +53,7 @@ class Recording:
         return (self.source.event(number) for number in range(1, len(self.source) + 1))
 
 
-def open_recording(path: Path, settings: Settings) -> Recording:
+def open_recording(path: Path, settings: Settings) -> OpenedRecording:
     """The session or recording in `path` (a file or a folder), as `settings` want it judged.
 
     Another program's run is judged by the policy of the settings. Our own keeps the verdicts that it had, unless this
@@ -75,22 +75,22 @@ def open_recording(path: Path, settings: Settings) -> Recording:
         raise no_such_run(str(path), settings.run, 1)
     notices = tuple(_notices(index))
     if not settings.asked_policy:
-        return Recording(path, index, notices=notices)
-    return _judged_anew(Recording(path, index, notices=notices), settings)
+        return OpenedRecording(path, index, notices=notices)
+    return _judged_anew(OpenedRecording(path, index, notices=notices), settings)
 
 
-def _judged_anew(recording: Recording, settings: Settings) -> Recording:
+def _judged_anew(recording: OpenedRecording, settings: Settings) -> OpenedRecording:
     from tui_agent.formats.importers.judgement import judged
 
     events, damage = recording.readable()
     notices = recording.notices if damage is None else (*recording.notices, _of_damage(damage))
     made = judged(events, preset(settings.policy, **settings.recovery.overrides()))
-    return Recording(
+    return OpenedRecording(
         recording.path, EventList(made), False, settings.policy, (*notices, _anew(settings.policy))
     )
 
 
-def _imported(path: Path, settings: Settings, fault: JournalError) -> Recording:
+def _imported(path: Path, settings: Settings, fault: JournalError) -> OpenedRecording:
     """A recording of another program, or our own in another form. `fault`: why it is no journal."""
     from tui_agent.formats.importers.load import choose_run, judge, load_transcripts
     from tui_agent.formats.importers.own import OwnSession
@@ -106,10 +106,10 @@ def _imported(path: Path, settings: Settings, fault: JournalError) -> Recording:
     notices = tuple(_chosen(chosen, settings.run))
     if chosen.source != OwnSession.name:
         policy = preset(settings.policy, **settings.recovery.overrides())
-        return Recording(path, EventList(judge(chosen, policy).events), True, settings.policy, notices)
+        return OpenedRecording(path, EventList(judge(chosen, policy).events), True, settings.policy, notices)
     if not chosen.report.clean:
         notices = (chosen.report.summary(), *notices)
-    recording = Recording(path, EventList(chosen.events), notices=notices)
+    recording = OpenedRecording(path, EventList(chosen.events), notices=notices)
     return _judged_anew(recording, settings) if settings.asked_policy else recording
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from tui_agent.core.events import Event, Level, VerdictReached
 from tui_agent.core.fold import apply
 from tui_agent.core.state import RunState
-from tui_agent.session.rewind import Kept, kept_then
+from tui_agent.session.rewind import KeptCheckpoint, kept_then
 from tui_agent.store.errors import JournalError
 from tui_agent.store.journal_index import EventList, EventSource, JournalIndex
 from tui_agent.store.no_collection import no_collection
@@ -31,7 +31,7 @@ LONGEST_DELAY = 2.0
 """Seconds that an idle time is shortened to."""
 
 
-class Stop(StrEnum):
+class StopAt(StrEnum):
     """What one can jump to."""
 
     ERROR = "error"
@@ -69,13 +69,13 @@ class Marks:
     confidence: tuple[ConfidencePoint, ...] = ()
 
 
-_STOPS: dict[str, Stop] = {
-    "tool_failed": Stop.ERROR,
-    "reply_rejected": Stop.ERROR,
-    "model_faulted": Stop.ERROR,
-    "escalation_raised": Stop.ESCALATION,
-    "iteration_started": Stop.ITERATION,
-    "run_started": Stop.RUN,
+_STOPS: dict[str, StopAt] = {
+    "tool_failed": StopAt.ERROR,
+    "reply_rejected": StopAt.ERROR,
+    "model_faulted": StopAt.ERROR,
+    "escalation_raised": StopAt.ESCALATION,
+    "iteration_started": StopAt.ITERATION,
+    "run_started": StopAt.RUN,
 }
 
 _SNAPSHOT_AFTER = frozenset({"note_prepared", "iteration_finished", "run_finished", "run_started"})
@@ -106,7 +106,7 @@ _RESULTS = frozenset({"tool_succeeded", "tool_failed", "tool_refused", "tool_can
 class _Collected:
     """What one pass over the session finds."""
 
-    stops: dict[Stop, array[int]] = field(default_factory=lambda: {stop: array("L") for stop in Stop})
+    stops: dict[StopAt, array[int]] = field(default_factory=lambda: {stop: array("L") for stop in StopAt})
     verdicts: list[VerdictMark] = field(default_factory=list)
     confidence: list[ConfidencePoint] = field(default_factory=list)
 
@@ -203,7 +203,7 @@ class Replay:
                 self._fold_to(position)
         return self._state_at(position)
 
-    def kept_then(self, position: int) -> Kept | None:
+    def kept_then(self, position: int) -> KeptCheckpoint | None:
         """The checkpoint that shows the workspace as it was at `position`; None where none was kept."""
         return kept_then(self._source, position)
 
@@ -239,7 +239,7 @@ class Replay:
         self._here = (position, state)
         return state
 
-    def next(self, position: int, stop: Stop, *, back: bool = False) -> int | None:
+    def next(self, position: int, stop: StopAt, *, back: bool = False) -> int | None:
         """The nearest place of this kind after `position` (before it, with `back`); None where there is none.
 
         Folds the whole session through where the answer needs it (see `can_tell`).
@@ -248,13 +248,13 @@ class Replay:
             self.prepare()
         return self._nearest(position, stop, back)
 
-    def can_tell(self, position: int, stop: Stop, *, back: bool = False) -> bool:
+    def can_tell(self, position: int, stop: StopAt, *, back: bool = False) -> bool:
         """Whether `next` answers at once."""
         if back or self.ready:
             return position <= self.reached
         return self._nearest(position, stop, back) is not None
 
-    def _nearest(self, position: int, stop: Stop, back: bool) -> int | None:
+    def _nearest(self, position: int, stop: StopAt, back: bool) -> int | None:
         places = self._found.stops[stop]
         if back:
             index = bisect_left(places, position) - 1
@@ -267,10 +267,10 @@ class Replay:
         self.prepare()
         found = self._found
         return Marks(
-            errors=found.stops[Stop.ERROR],
-            escalations=found.stops[Stop.ESCALATION],
-            iterations=found.stops[Stop.ITERATION],
-            runs=found.stops[Stop.RUN],
+            errors=found.stops[StopAt.ERROR],
+            escalations=found.stops[StopAt.ESCALATION],
+            iterations=found.stops[StopAt.ITERATION],
+            runs=found.stops[StopAt.RUN],
             verdicts=tuple(found.verdicts),
             confidence=tuple(found.confidence),
         )
@@ -354,7 +354,7 @@ class Replay:
         if stop is not None:
             self._found.stops[stop].append(number)
         elif isinstance(event, VerdictReached) and event.level is not Level.CONTINUE:
-            self._found.stops[Stop.VERDICT].append(number)
+            self._found.stops[StopAt.VERDICT].append(number)
             self._found.verdicts.append(VerdictMark(number, event.level))
         curve = self._found.confidence
         confidence = state.recovery.cognition.shown(state.recovery.policy)

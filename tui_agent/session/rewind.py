@@ -114,14 +114,14 @@ _WORKED = {"tool_progress", "tool_succeeded", "tool_failed", "tool_cancelled"}
 """What says that a call has begun its work: `tool_started` may be waiting until the checkpoint before it is kept."""
 
 
-class Kept(NamedTuple):
+class KeptCheckpoint(NamedTuple):
     """A checkpoint. `exact`: nothing of the session changed the workspace between it and what is asked about."""
 
     ref: str
     exact: bool
 
 
-def kept_then(source: EventSource, seq: int) -> Kept | None:
+def kept_then(source: EventSource, seq: int) -> KeptCheckpoint | None:
     """The checkpoint that shows the workspace as it was after event `seq`; None where none was kept."""
     kinds = source.kinds
     worked = False
@@ -129,7 +129,7 @@ def kept_then(source: EventSource, seq: int) -> Kept | None:
         if kinds[number - 1] == "checkpoint_saved":
             saved = cast("events.CheckpointSaved", source.event(number))
             if saved.before or not worked:
-                return Kept(saved.ref, exact=True)
+                return KeptCheckpoint(saved.ref, exact=True)
             break
         if kinds[number - 1] == "rewound":
             break
@@ -138,14 +138,14 @@ def kept_then(source: EventSource, seq: int) -> Kept | None:
     for number in range(seq, 0, -1):
         match source.event(number) if kinds[number - 1] in {"checkpoint_saved", "rewound"} else None:
             case events.CheckpointSaved(ref=ref) | events.Rewound(ref=ref) if ref:
-                return Kept(ref, not worked)
+                return KeptCheckpoint(ref, not worked)
             case _:
                 worked = worked or kinds[number - 1] in _WORKED
     return None
 
 
 class Rewinding:
-    """What going back needs of an open session."""
+    """What a rewind needs of an open session."""
 
     def __init__(self, recorder: SessionRecorder, checkpoints: Checkpoints) -> None:
         self._recorder, self._checkpoints = recorder, checkpoints
@@ -155,7 +155,7 @@ class Rewinding:
         return points(self._recorder.state)
 
     async def plan(self, point: RewindPoint, scope: Scope) -> RewindPlan:
-        """What going back would change; nothing is changed by asking. Raises `SessionError` during a run."""
+        """What a rewind would change; nothing is changed by asking. Raises `SessionError` during a run."""
         return await plan(self._recorder.state, point, scope, self._checkpoints)
 
     async def plan_undo(self) -> RewindPlan:
@@ -173,7 +173,7 @@ class Rewinding:
 
 
 async def plan(state: RunState, point: RewindPoint, scope: Scope, checkpoints: Checkpoints) -> RewindPlan:
-    """What going back to `point` would change. Raises `SessionError` where it is not possible."""
+    """What a rewind to `point` would change. Raises `SessionError` where it is not possible."""
     _idle(state)
     entries = groups = 0
     if scope != "files":

@@ -47,7 +47,7 @@ from tui_agent.runtime.recorder import Recorder, RecordingFailed
 from tui_agent.runtime.system_prompt import system_prompt
 from tui_agent.sandbox.choose import choose, switched_off
 from tui_agent.sandbox.inside import in_words as taken_back_in_words
-from tui_agent.sandbox.left_behind import Record
+from tui_agent.sandbox.left_behind import WorkspaceRecord
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.sandbox.policy import SandboxPolicy
 from tui_agent.sandbox.taken_back import TakenBack, Watch
@@ -239,7 +239,7 @@ class Session:
         if self.settings.sandbox.mode == "off":
             return switched_off(self.settings.environment.passed)
         policy = sandbox_policy(self.settings, self._workspace, self.folder / SCRATCH_FOLDER)
-        record = Record.of(self.settings.state_dir, self._workspace)
+        record = WorkspaceRecord.of(self.settings.state_dir, self._workspace)
         watch = Watch(policy.places, self.folder / TAKEN_BACK_FOLDER, record)
         self._say_taken_back(await asyncio.to_thread(watch.recover), "The last run here was killed. ")
         passed = self.settings.environment.passed

@@ -24,7 +24,7 @@ CHECKPOINTS_FOLDER = "checkpoints"
 
 
 @dataclass(frozen=True)
-class Limits:
+class CheckpointLimits:
     """What is not checkpointed. Sizes in bytes; `files` and `total` are of what is new since the last one."""
 
     files: int = 50_000
@@ -69,7 +69,7 @@ class Checkpoints:
         state_dir: Path,
         workspace: Path,
         session_id: str,
-        limits: Limits | None = None,
+        limits: CheckpointLimits | None = None,
         secrets: Iterable[bytes] = (),
     ) -> None:
         """A file that holds one of `secrets` is left out."""
@@ -81,7 +81,7 @@ class Checkpoints:
         name = hashlib.sha256(os.fsencode(workspace)).hexdigest()[:16]
         self._git = ShadowGit(state_dir / CHECKPOINTS_FOLDER / name, workspace, (state_dir,))
         self._session = session_id
-        self._limits = limits or Limits()
+        self._limits = limits or CheckpointLimits()
         self._secrets = tuple(secrets)
 
     def inside(self, sandbox: Sandbox) -> None:
@@ -129,14 +129,14 @@ class Checkpoints:
         self._check()
         async with self._git.locked():
             await self._known(ref)
-            undo = await self._save(f"before going back to {ref[:10]}")
+            undo = await self._save(f"before the rewind to {ref[:10]}")
             changes = await self._changes(undo.ref, ref)
             await asyncio.to_thread(self._spare_repositories, changes)
             in_the_way = await asyncio.to_thread(self._overwritten, changes)
             if in_the_way:
                 # Ignored now, but saved then: the file that is there now must be in the undo state.
                 await self._add(in_the_way)
-                undo = await self._commit(await self._write_tree(), "before going back")
+                undo = await self._commit(await self._write_tree(), "before a rewind")
                 changes = await self._changes(undo.ref, ref)
             await self._git.run("read-tree", "--reset", "-u", ref, sandboxed=True)
             await self._git.run("update-ref", "refs/heads/newest", ref)
@@ -271,7 +271,7 @@ class Checkpoints:
                 and _holds_repository(full)
             ):
                 raise CheckpointError(
-                    f"Going back would delete the repository {change.path}/",
+                    f"The rewind would delete the repository {change.path}/",
                     f"{change.path} was a file then, and checkpoints do not hold repositories inside the workspace",
                     "Move it out of the workspace first, or go back in the conversation alone.",
                 )

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from tui_agent import __version__
 from tui_agent.store.errors import SessionError
-from tui_agent.store.summary import Passage, SessionRow
+from tui_agent.store.summary import SearchText, SessionRow
 
 T = TypeVar("T")
 
@@ -96,7 +96,7 @@ class SessionIndex:
         """Size and time of change of each session's journal as it was indexed; rows that are damaged are not known."""
         return {row.id: (row.size, row.changed_ns) for row in self.rows()}
 
-    def put(self, summaries: Iterable[tuple[SessionRow, list[Passage]]]) -> None:
+    def put(self, summaries: Iterable[tuple[SessionRow, list[SearchText]]]) -> None:
         """Add or replace sessions."""
         sessions = list(summaries)
 

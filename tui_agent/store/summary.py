@@ -20,7 +20,7 @@ from tui_agent.store.journal import JOURNAL_NAME
 from tui_agent.store.journal_index import EventSource, JournalIndex
 
 
-class Passage(NamedTuple):
+class SearchText(NamedTuple):
     """Text that the search finds. `role`: operator, model, error or title."""
 
     seq: int
@@ -140,7 +140,7 @@ class _Sums:
         )
 
 
-def summarise(folder: Path) -> tuple[SessionRow, list[Passage]]:
+def summarise(folder: Path) -> tuple[SessionRow, list[SearchText]]:
     """The row and the passages of the session in `folder`: of a damaged one as far as it can be read, with the reason
     why no further.
     """
@@ -152,7 +152,7 @@ def summarise(folder: Path) -> tuple[SessionRow, list[Passage]]:
     blank = SessionRow(
         folder.name, size=found.st_size, changed_ns=found.st_mtime_ns, ended_at=found.st_mtime_ns / 1e9
     )
-    passages: list[Passage] = []
+    passages: list[SearchText] = []
     try:
         source = JournalIndex(path, salvage=True)
         row, damage = _summed(source, blank, passages)
@@ -165,7 +165,7 @@ def summarise(folder: Path) -> tuple[SessionRow, list[Passage]]:
 
 
 def _summed(
-    source: EventSource, row: SessionRow, passages: list[Passage]
+    source: EventSource, row: SessionRow, passages: list[SearchText]
 ) -> tuple[SessionRow, SessionError | None]:
     """The row of what can be read, and why no more of it can."""
     sums, length, damage = _Sums(row), len(source), None
@@ -241,29 +241,29 @@ _HANDLERS: dict[type[events.Event], Callable[[SessionRow, Any], Changes]] = {
 }
 
 
-def _passages(event: events.Event) -> Iterator[Passage]:
+def _passages(event: events.Event) -> Iterator[SearchText]:
     match event:
         case events.RunStarted():
-            yield Passage(event.seq, "operator", event.task)
+            yield SearchText(event.seq, "operator", event.task)
         case events.OperatorSpoke():
-            yield Passage(event.seq, "operator", event.text)
+            yield SearchText(event.seq, "operator", event.text)
         case events.OwnCommandEnded():
-            yield Passage(event.seq, "operator", f"$ {event.command}\n{event.printed}")
+            yield SearchText(event.seq, "operator", f"$ {event.command}\n{event.printed}")
         case events.EscalationAnswered() if event.text:
-            yield Passage(event.seq, "operator", event.text)
+            yield SearchText(event.seq, "operator", event.text)
         case events.ReplyFinished():
             if event.text:
-                yield Passage(event.seq, "model", event.text)
+                yield SearchText(event.seq, "model", event.text)
             for call in event.calls:
-                yield Passage(event.seq, "model", f"{call.name} {call.arguments}")
+                yield SearchText(event.seq, "model", f"{call.name} {call.arguments}")
         case events.ToolFailed():
-            yield Passage(event.seq, "error", f"{event.tool}: {event.failure.message}")
+            yield SearchText(event.seq, "error", f"{event.tool}: {event.failure.message}")
         case events.ModelFaulted():
-            yield Passage(event.seq, "error", event.fault.message)
+            yield SearchText(event.seq, "error", event.fault.message)
         case events.RunFinished() if event.answer:
-            yield Passage(event.seq, "model", event.answer)
+            yield SearchText(event.seq, "model", event.answer)
         case events.TitleChanged():
-            yield Passage(event.seq, "title", event.title)
+            yield SearchText(event.seq, "title", event.title)
         case _:
             return
 

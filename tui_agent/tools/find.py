@@ -21,7 +21,7 @@ from tui_agent.tools.errors import ToolError
 from tui_agent.tools.hints import missing_file
 from tui_agent.tools.ignore import IgnoreChain
 from tui_agent.tools.output import DEFAULT_LIMIT
-from tui_agent.tools.search import Line, Search, check_expression
+from tui_agent.tools.search import MatchedLine, Search, check_expression
 from tui_agent.tools.search_scope import SearchScope
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema, text
 from tui_agent.tools.walk import chain_at
@@ -249,7 +249,7 @@ def _no_files(workspace: Workspace, pattern: str) -> str:
     return text
 
 
-def _shown_line(match: Line) -> str:
+def _shown_line(match: MatchedLine) -> str:
     text, column = match.text, match.column
     start = max(0, column - _BEFORE_MATCH) if column > _LINE_CHARACTERS - _BEFORE_MATCH else 0
     cut = text[start : start + _LINE_CHARACTERS]

@@ -49,7 +49,7 @@ class Sink(Protocol):
 
 
 @dataclass(frozen=True)
-class Ended:
+class CommandEnd:
     """How a command ended; `code` is None when nobody could see it."""
 
     code: int | None
@@ -70,7 +70,7 @@ async def run_command(
     *,
     sandbox: Sandbox,
     git_settings: bool = True,
-) -> Ended:
+) -> CommandEnd:
     """Run to the end, for `seconds` (None: as long as it takes), or until cancelled; in each case nothing of the
     command runs afterwards.
 
@@ -93,7 +93,7 @@ async def _run(
     progress: Callable[[str], None],
     inside: Inside,
     sandbox: Sandbox,
-) -> Ended:
+) -> CommandEnd:
     with contextlib.ExitStack() as stack:
         (leash_end, leash), (status, status_end), (output, output_end) = (_pipe(stack) for _ in range(3))
         mark = secrets.token_hex(8)
@@ -126,7 +126,7 @@ async def _run(
         finally:
             leash.close()
             await processes.uncancelled(_gone(child, status, pump, grace, mark))
-        return Ended(pump.exit_code, timed_out)
+        return CommandEnd(pump.exit_code, timed_out)
 
 
 async def _gone(child: processes.Child, status: BinaryIO, pump: _Pump, grace: float, mark: str) -> None:

@@ -45,7 +45,7 @@ _RIPGREP = (
 
 
 @dataclass(frozen=True)
-class Line:
+class MatchedLine:
     """A line that matches: its path as shown, its number from 1, its text, and where in it the match
     begins.
     """
@@ -57,7 +57,7 @@ class Line:
 
 
 @dataclass
-class Found:
+class SearchResult:
     """What was found: the first items, how many more, whether that is all, and what should be said of it."""
 
     items: list[Any] = field(default_factory=list)
@@ -99,9 +99,9 @@ class Search:
     engine: Literal["auto", "ripgrep", "python"] = "auto"
     timeout: float = 30.0
 
-    async def files(self, scope: SearchScope, only: str, keep: int = 500) -> Found:
+    async def files(self, scope: SearchScope, only: str, keep: int = 500) -> SearchResult:
         """Files whose path fits the glob `only`, in the order of a walk. Raises `ToolError`, `GlobError`."""
-        found, fits = Found(), path_pattern(only)
+        found, fits = SearchResult(), path_pattern(only)
 
         def take(record: bytes) -> bool:
             path = os.fsdecode(record).removeprefix("./")
@@ -118,7 +118,9 @@ class Search:
         inside = await asyncio.to_thread(files_inside, scope.root, found.items)
         return _left(self._judged(found, ended), inside)
 
-    async def lines(self, scope: SearchScope, pattern: str, only: str | None, keep: int = 200) -> Found:
+    async def lines(
+        self, scope: SearchScope, pattern: str, only: str | None, keep: int = 200
+    ) -> SearchResult:
         """Lines that match the expression `pattern`, of files that fit the glob `only`. Raises
         `ToolError`, `GlobError`.
         """
@@ -154,7 +156,7 @@ class Search:
             raise ToolError("ripgrep (rg) is not installed.")
         return path
 
-    def _judged(self, found: Found, ended: _Ended) -> Found:
+    def _judged(self, found: SearchResult, ended: _Ended) -> SearchResult:
         if ended.timed_out:
             if not found.items:
                 raise ToolError(
@@ -217,8 +219,8 @@ class Search:
         return _Ended(child.code or 0, (await complaints).decode("utf-8", "replace"), timed_out, stopped)
 
 
-def _lines_inside(root: Path, lines: Iterable[Line]) -> list[Line]:
-    inside: list[Line] = []
+def _lines_inside(root: Path, lines: Iterable[MatchedLine]) -> list[MatchedLine]:
+    inside: list[MatchedLine] = []
     for path, group in groupby(lines, key=lambda line: line.path):
         found = list(group)
         there = lines_inside(root, path, (line.number for line in found))
@@ -226,7 +228,7 @@ def _lines_inside(root: Path, lines: Iterable[Line]) -> list[Line]:
     return inside
 
 
-def _left(found: Found, inside: list[Any]) -> Found:
+def _left(found: SearchResult, inside: list[Any]) -> SearchResult:
     """`found` with what is `inside` alone."""
     gone = len(found.items) - len(inside)
     if gone:
@@ -258,11 +260,11 @@ class _LineReader:
     """Reads ripgrep's JSON lines. What was found in a file counts when the file turns out to be text."""
 
     def __init__(self, scope: SearchScope, only: re.Pattern[str] | None, keep: int) -> None:
-        self.found = Found()
+        self.found = SearchResult()
         self._place = scope
         self._only = only
         self._keep = keep
-        self._pending = Found()
+        self._pending = SearchResult()
 
     def take(self, record: bytes) -> bool:
         """One record; False when enough is counted."""
@@ -270,7 +272,7 @@ class _LineReader:
         data = message["data"]
         match message["type"]:
             case "begin":
-                self._pending = Found()
+                self._pending = SearchResult()
             case "match" if self._wanted(
                 shown := self._place.label + _text(data["path"]).removeprefix("./"), data
             ):
@@ -281,7 +283,7 @@ class _LineReader:
             case "end":
                 if data.get("binary_offset") is None:
                     self._keep_pending()
-                self._pending = Found()
+                self._pending = SearchResult()
         if self.found.total + self._pending.total < _COUNTED_LINES:
             return True
         self._keep_pending()
@@ -297,11 +299,11 @@ class _LineReader:
         return self._only is None or self._only.fullmatch(shown) is not None
 
 
-def _line(path: str, data: dict[str, Any]) -> Line:
+def _line(path: str, data: dict[str, Any]) -> MatchedLine:
     text = _text(data["lines"]).rstrip("\n").removesuffix("\r")
     start = data["submatches"][0]["start"] if data["submatches"] else 0
     column = len(text.encode("utf-8", "surrogateescape")[:start].decode("utf-8", "replace"))
-    return Line(path, data["line_number"], text, column)
+    return MatchedLine(path, data["line_number"], text, column)
 
 
 def _text(value: dict[str, str]) -> str:

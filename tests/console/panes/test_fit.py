@@ -11,7 +11,7 @@ from tests.console.panes.sequences import event_sequences
 from tests.console.panes.stage import ALL, PANES, Stage, lines_of, rows_of, too_wide
 from tests.console.panes.stories import STORIES
 from tui_agent.console.panes import ConversationPane
-from tui_agent.console.panes.transcript import Transcript
+from tui_agent.console.panes.transcript import ConversationRows
 from tui_agent.core.events import Compacted
 from tui_agent.core.fold import apply
 from tui_agent.core.state import RunState
@@ -75,20 +75,20 @@ def test_a_transcript_sought_back_and_forth_equals_one_drawn_afresh(
     states = [RunState()]
     for number, event in enumerate(events, 1):
         states.append(apply(states[-1], event.stamped(number, float(number))))
-    sought = Transcript()
+    sought = ConversationRows()
     sought.resize(width)
     for state in (states[-1], states[max(0, len(states) - 1 - back)], states[-1]):
         sought.update(state.conversation, 3, waiting=False)
         sought.advance(state.at, "⠋")
         everything(sought)
-    fresh = Transcript()
+    fresh = ConversationRows()
     fresh.resize(width)
     fresh.update(states[-1].conversation, 3, waiting=False)
     fresh.advance(states[-1].at, "⠋")
     assert everything(sought) == everything(fresh)
 
 
-def everything(transcript: Transcript) -> list[str]:
+def everything(transcript: ConversationRows) -> list[str]:
     return [
         text_of(transcript.line(index, number))
         for index in range(len(transcript))

@@ -10,7 +10,7 @@ from tui_agent.console.panes.attempts import AttemptsPane
 from tui_agent.console.panes.pane import Asked
 from tui_agent.core.names import CallState
 from tui_agent.core.projections.entries import CallEntry
-from tui_agent.session.replay import Replay, Stop
+from tui_agent.session.replay import Replay, StopAt
 
 
 def calls(story: Story) -> list[CallEntry]:
@@ -40,7 +40,7 @@ def test_a_search_that_found_nothing_has_failed_nowhere() -> None:
     assert (errors, story.state.metrics.failures) == ([2], 1)
     replay = Replay.of(story.events)
     (mark,) = replay.marks().errors
-    assert replay.next(0, Stop.ERROR) == mark
+    assert replay.next(0, StopAt.ERROR) == mark
     assert replay.state_at(mark).run.iteration == 2
 
 

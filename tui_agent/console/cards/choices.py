@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from tui_agent.console.looks.chips import Place, flow, height, joined
+from tui_agent.console.looks.chips import ChipPlace, flow, height, joined
 from tui_agent.frontend.lines.passages import Choice
 from tui_agent.terminal_text import one_line
 
@@ -64,7 +64,7 @@ class Choices(Widget, can_focus=True):
         self._held: Choice | None = None
         """Its letter was typed, and it is taken unless another follows at once."""
         self._rows = 0
-        self._places: list[Place] = []
+        self._places: list[ChipPlace] = []
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return height(self._laid_out(width))
@@ -80,7 +80,7 @@ class Choices(Widget, can_focus=True):
         self.chosen = next((n for n, choice in enumerate(self.choices) if choice.key == key), self.chosen)
         self.refresh()
 
-    def _laid_out(self, width: int) -> list[Place]:
+    def _laid_out(self, width: int) -> list[ChipPlace]:
         full = [min(width, cell_len(f" {choice.key} {choice.label} ")) for choice in self.choices]
         short = [min(length, max(6, width // 3)) for length in full]
         bare = [cell_len(choice.key) + 2 for choice in self.choices]

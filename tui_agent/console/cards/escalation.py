@@ -23,7 +23,7 @@ from tui_agent.console.cards.editor import ArgumentsEditor
 from tui_agent.console.panes.pane import Asked
 from tui_agent.core.names import ABOUT_PLAN
 from tui_agent.frontend.commands.registry import is_command
-from tui_agent.frontend.lines.escalation import Attempt, Detail, choices_for, folds, subject, title_of
+from tui_agent.frontend.lines.escalation import Detail, EarlierFailure, choices_for, folds, subject, title_of
 from tui_agent.frontend.lines.passages import Choice
 from tui_agent.runtime.operator import Choice as Verb
 from tui_agent.runtime.operator import EscalationReply
@@ -58,7 +58,7 @@ class EscalationCard(Card):
     question: EscalationQuestion
     fixed_rows = 1
 
-    def __init__(self, question: EscalationQuestion, attempts: Sequence[Attempt]) -> None:
+    def __init__(self, question: EscalationQuestion, attempts: Sequence[EarlierFailure]) -> None:
         super().__init__(question, title_of(question.asked), question.asked.rule)
         self._attempts = attempts
         self._detail: Detail = "around"

@@ -14,7 +14,7 @@ from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.escalation import EscalationCard
 from tui_agent.console.looks.hints import key_line
-from tui_agent.frontend.lines.escalation import Attempt, subject
+from tui_agent.frontend.lines.escalation import EarlierFailure, subject
 from tui_agent.frontend.lines.passages import Choice, Passage
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class WatchedCard(EscalationCard):
 
     question: WatchedQuestion
 
-    def __init__(self, question: WatchedQuestion, attempts: Sequence[Attempt]) -> None:
+    def __init__(self, question: WatchedQuestion, attempts: Sequence[EarlierFailure]) -> None:
         super().__init__(question, attempts)
         self._title = of_lane("Our policy would ask", question.asked.lane)
 

@@ -9,7 +9,7 @@ from textual import events
 from textual.content import Content
 
 
-class Place(NamedTuple):
+class ChipPlace(NamedTuple):
     """The line of a piece, its first column, the column behind its last."""
 
     line: int
@@ -21,24 +21,24 @@ class Place(NamedTuple):
         return event.y == self.line and self.start <= event.x < self.end
 
 
-def flow(lengths: Iterable[int], width: int) -> list[Place]:
+def flow(lengths: Iterable[int], width: int) -> list[ChipPlace]:
     """The places of pieces of these lengths, a column apart."""
-    places: list[Place] = []
+    places: list[ChipPlace] = []
     line = column = 0
     for length in lengths:
         if column and column + length > width:
             line, column = line + 1, 0
-        places.append(Place(line, column, column + length))
+        places.append(ChipPlace(line, column, column + length))
         column += length + 1
     return places
 
 
-def height(places: Sequence[Place]) -> int:
+def height(places: Sequence[ChipPlace]) -> int:
     """Lines that the pieces take."""
     return places[-1].line + 1 if places else 0
 
 
-def joined(chips: Iterable[Content], places: Sequence[Place]) -> Content:
+def joined(chips: Iterable[Content], places: Sequence[ChipPlace]) -> Content:
     """The pieces at their places."""
     lines: list[Content] = []
     for chip, place in zip(chips, places, strict=True):

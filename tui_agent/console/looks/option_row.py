@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from tui_agent.console.looks.chips import Place, flow, height, joined
+from tui_agent.console.looks.chips import ChipPlace, flow, height, joined
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class OptionRow(Widget, can_focus=True):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return height(self._places(width))
 
-    def _places(self, width: int) -> list[Place]:
+    def _places(self, width: int) -> list[ChipPlace]:
         return flow((_chip(option).cell_length for option in self.options), width)
 
     def render(self) -> Content:

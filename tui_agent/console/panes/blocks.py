@@ -41,7 +41,7 @@ from tui_agent.terminal_text import one_line, revealed_line, sanitize
 
 if TYPE_CHECKING:
     from tui_agent.console.panes.block_context import BlockContext
-    from tui_agent.console.panes.density import Run
+    from tui_agent.console.panes.density import Lookups
     from tui_agent.core.projections import entries
 
 FOLDED_MESSAGE = 12
@@ -120,7 +120,7 @@ def is_silent(entry: entries.AnyEntry | entries.OpenReply) -> bool:
     return entry.kind == "open_reply" and not entry.text
 
 
-def draw_run(run: Run, width: int) -> Line:
+def draw_run(run: Lookups, width: int) -> Line:
     """The line that stands for calls that only look, or above them where they are shown."""
     named = "  ▾" if run.unfolded else f"  {one_line(run.names, 2 * width)}"
     return clip((Span("✓ ", "ok bold"), Span(run.words, "bold"), Span(named, "muted")), width)

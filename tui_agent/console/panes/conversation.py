@@ -23,7 +23,7 @@ from tui_agent.console.panes.density import Density
 from tui_agent.console.panes.found import Match, best, matches, pattern_of
 from tui_agent.console.panes.pane import Asked, LinePane, highlighted
 from tui_agent.console.panes.strips import Palette, to_strip
-from tui_agent.console.panes.transcript import Transcript
+from tui_agent.console.panes.transcript import ConversationRows
 from tui_agent.core.names import Phase
 from tui_agent.frontend.lines.glyphs import SPINNER
 from tui_agent.frontend.lines.styled import Line, Span, clip, text_of
@@ -98,7 +98,7 @@ class ConversationPane(LinePane):
         super().__init__(**options)
         self.welcome: Callable[[int], Sequence[Line]] = _nothing_said
         """What stands here before anything was said, in so many rows."""
-        self._transcript = Transcript()
+        self._transcript = ConversationRows()
         self._conversation: Conversation | None = None
         self.still = False
         """Nobody works on it: a paused replay, a run that an earlier process left open."""

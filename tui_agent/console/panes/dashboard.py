@@ -45,7 +45,7 @@ HIGH_HEIGHT = 52
 """Rows from which each failure of the error ring has two at the conversation's side."""
 
 
-class Form(StrEnum):
+class PaneForm(StrEnum):
     """How much of the screen the recovery panes take."""
 
     STRIP = "strip"
@@ -136,7 +136,7 @@ class Dashboard(Vertical):
         self.plan: panes.PlanLine | None = None
         self._came_from = 0
         self._density = Density.NORMAL
-        self.chosen = self._before = Form.SIDE
+        self.chosen = self._before = PaneForm.SIDE
         """The form that the operator wants; `form` is the one that is shown."""
         self.sizes = PaneSizes()
         """What the operator made of the panes at the side."""
@@ -197,34 +197,34 @@ class Dashboard(Vertical):
             self._conversation.refresh()
 
     @property
-    def form(self) -> Form:
+    def form(self) -> PaneForm:
         """The form that is shown: the one chosen, unless it covers a question or has no room at the side."""
-        chosen = self._before if self.chosen is Form.FULL and self.asking else self.chosen
-        return Form.STRIP if chosen is Form.SIDE and narrow(self._room) else chosen
+        chosen = self._before if self.chosen is PaneForm.FULL and self.asking else self.chosen
+        return PaneForm.STRIP if chosen is PaneForm.SIDE and narrow(self._room) else chosen
 
     @property
     def covers_conversation(self) -> bool:
         """The conversation, and a card with it, cannot be seen."""
-        return self.form is Form.FULL
+        return self.form is PaneForm.FULL
 
-    def choose(self, form: Form) -> None:
+    def choose(self, form: PaneForm) -> None:
         """Show this form from now on, as far as there is room for it."""
-        if form is Form.FULL and self.chosen is not Form.FULL:
+        if form is PaneForm.FULL and self.chosen is not PaneForm.FULL:
             self._before = self.chosen
         self.chosen = form
         self.fit(self.app.size)
 
     @property
-    def before(self) -> Form:
+    def before(self) -> PaneForm:
         """The form that one that covers the conversation is left for."""
-        return self._before if self.chosen is Form.FULL else self.chosen
+        return self._before if self.chosen is PaneForm.FULL else self.chosen
 
-    def next_form(self) -> Form:
+    def next_form(self) -> PaneForm:
         """The form after the one that is shown, round and round; without room at the side, to and fro."""
-        if self.chosen is Form.FULL and narrow(self._room):
+        if self.chosen is PaneForm.FULL and narrow(self._room):
             return self._before
-        forms = [form for form in Form if form is not Form.SIDE or not narrow(self._room)]
-        here = self.form if self.chosen is Form.SIDE else self.chosen
+        forms = [form for form in PaneForm if form is not PaneForm.SIDE or not narrow(self._room)]
+        here = self.form if self.chosen is PaneForm.SIDE else self.chosen
         return forms[(forms.index(here) + 1) % len(forms)]
 
     def show_conversation(self) -> None:
@@ -271,8 +271,8 @@ class Dashboard(Vertical):
         """Make a pane visible and return it; None before the panes are mounted."""
         if name == "conversation":
             self.show_conversation()
-        elif self.form is Form.STRIP or name == "trends":
-            self.choose(Form.FULL if narrow(self._room) or name == "trends" else Form.SIDE)
+        elif self.form is PaneForm.STRIP or name == "trends":
+            self.choose(PaneForm.FULL if narrow(self._room) or name == "trends" else PaneForm.SIDE)
         return next((pane for pane in self._panes if pane.id == name), None)
 
     def page_conversation(self, step: int) -> None:
@@ -335,12 +335,12 @@ class Dashboard(Vertical):
         """Show what there is room for in a terminal of this size."""
         self._room = size
         form = self.form
-        self._column.set_class(form is Form.STRIP, "-strip")
-        self._column.set_class(form is Form.FULL, "-full")
-        self._column.set_class(form is Form.SIDE and size.height < TALL_HEIGHT, "-short")
+        self._column.set_class(form is PaneForm.STRIP, "-strip")
+        self._column.set_class(form is PaneForm.FULL, "-full")
+        self._column.set_class(form is PaneForm.SIDE and size.height < TALL_HEIGHT, "-short")
         self._column.set_class(size.height >= TALL_HEIGHT, "-tall")
         self._column.set_class(size.height >= HIGH_HEIGHT, "-high")
-        self._frame.set_class(form is Form.FULL, "-behind")
+        self._frame.set_class(form is PaneForm.FULL, "-behind")
         self._frame.set_class(size.height < TINY_HEIGHT, "-bare")
         if self._strip is not None:
             self._strip.display = size.height >= LOW_HEIGHT
@@ -364,7 +364,7 @@ class Dashboard(Vertical):
 
     def _give_sizes(self, size: Size) -> None:
         """Lay the side out as the operator wants it, or as its form has it."""
-        side, share = self.form is Form.SIDE, self.sizes.share
+        side, share = self.form is PaneForm.SIDE, self.sizes.share
         width = pane_sizes.cells(share, size.width) if side and share is not None else None
         roomy = width is None or width >= pane_sizes.TWO_ABREAST
         self._column.set_class(side and size.width >= WIDE_WIDTH and roomy, "-wide")
@@ -398,7 +398,7 @@ class Dashboard(Vertical):
 
     def widen_side(self, by: int) -> None:
         """Give the side so many hundredths of the width more (fewer, below 0)."""
-        if self.form is Form.SIDE:
+        if self.form is PaneForm.SIDE:
             share = self.sizes.share or round(100 * self._column.size.width / max(1, self.app.size.width))
             share = min(max(share + by, pane_sizes.NARROWEST), pane_sizes.WIDEST)
             self.use_sizes(evolve(self.sizes, share=share))
@@ -414,7 +414,7 @@ class Dashboard(Vertical):
     def _move_edge(self, place: int, by: int) -> None:
         """Move the edge below a row of panes down by `by` rows."""
         rows = self._panes_by_row()
-        if self.form is Form.SIDE and all(rows):
+        if self.form is PaneForm.SIDE and all(rows):
             # Keys come faster than layouts: what was given counts before what is on the screen.
             now = self._given[2] or [row[0].outer_size.height for row in rows[:-1]]
             moved = pane_sizes.moved(now, place, by, self._column.size.height)
@@ -428,7 +428,7 @@ class Dashboard(Vertical):
     def edge_at(self, x: int, y: int) -> int | None:
         """The edge that the mouse can take there: of the side (-1), or below the row of panes at a place."""
         column = self._column.region
-        if self.form is not Form.SIDE or not column.y <= y < column.bottom:
+        if self.form is not PaneForm.SIDE or not column.y <= y < column.bottom:
             return None
         if x in (column.x - 1, column.x):
             return -1

@@ -48,7 +48,7 @@ def looks_by(entry: CallEntry) -> str:
 
 
 @dataclass
-class Run:
+class Lookups:
     """Calls that only look and follow each other; `first` and `last` are their places in the log."""
 
     first: int

@@ -21,7 +21,7 @@ _BREAK = r"(?:\n\s*)?"
 """Between two characters, where a long word was broken."""
 
 
-class Part(NamedTuple):
+class LinePart(NamedTuple):
     """Characters of one line."""
 
     line: int
@@ -33,7 +33,7 @@ class Match(NamedTuple):
     """Where one of the words stands: a part, or one on each line that it goes over."""
 
     word: str
-    parts: tuple[Part, ...]
+    parts: tuple[LinePart, ...]
 
 
 def said(entry: AnyEntry | OpenReply) -> str:
@@ -74,14 +74,14 @@ def matches(lines: Iterable[tuple[int, str]], pattern: re.Pattern[str]) -> list[
 
 def _parts(
     found: re.Match[str], begins: Sequence[int], rows: Sequence[str], margins: Sequence[int]
-) -> Iterable[Part]:
+) -> Iterable[LinePart]:
     line = bisect_right(begins, found.start()) - 1
     while line < len(rows) and begins[line] < found.end():
         indent = len(rows[line]) - len(rows[line].lstrip())
         start = max(found.start() - begins[line], indent)
         end = min(found.end() - begins[line], len(rows[line]))
         if start < end:
-            yield Part(line, margins[line] + start, margins[line] + end)
+            yield LinePart(line, margins[line] + start, margins[line] + end)
         line += 1
 
 

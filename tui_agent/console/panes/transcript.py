@@ -29,7 +29,7 @@ from tui_agent.console.panes.blocks import (
     rough_size,
 )
 from tui_agent.console.panes.call_block import shown_state
-from tui_agent.console.panes.density import LONGEST_RUN, Density, Run, looks_by
+from tui_agent.console.panes.density import LONGEST_RUN, Density, Lookups, looks_by
 from tui_agent.console.panes.found import said
 from tui_agent.console.panes.heights import HeightIndex
 from tui_agent.console.panes.prose import Prose
@@ -78,7 +78,7 @@ class OpenReplyBlock:
         return (Span("◆ " if not number else "  ", "model bold"), *self._prose[number])
 
 
-class Transcript:
+class ConversationRows:
     """Blocks by index: closed entries first, then the tail."""
 
     def __init__(self) -> None:
@@ -91,8 +91,8 @@ class Transcript:
         self._cache: OrderedDict[int, Drawn] = OrderedDict()
         self._expanded: set[tuple[int, str]] = set()
         self.density = Density.NORMAL
-        self._runs: list[Run] = []
-        self._run_at: dict[int, Run] = {}
+        self._runs: list[Lookups] = []
+        self._run_at: dict[int, Lookups] = {}
         """The run that a closed block is a part of."""
         self._unfolded: set[tuple[int, str]] = set()
         """Runs that the operator opened, by the key of their first call."""
@@ -248,7 +248,7 @@ class Transcript:
         run = self._runs[-1] if self._runs else None
         longer = run is not None and run.calls < LONGEST_RUN and self._adjoins(run.last, index)
         if run is None or not longer:
-            run = Run(index, index, unfolded=_key(entry) in self._unfolded)
+            run = Lookups(index, index, unfolded=_key(entry) in self._unfolded)
             self._runs.append(run)
         self._run_at.update(dict.fromkeys(range(run.last, index + 1), run))
         run.add(index, entry, how)
@@ -258,7 +258,7 @@ class Transcript:
         """Whether nothing was said between two calls: at most a reply that only thought."""
         return index - last == 1 or (index - last == 2 and is_silent(self._log[index - 1]))
 
-    def _fold(self, run: Run) -> None:
+    def _fold(self, run: Lookups) -> None:
         """Draw a run again that has changed: in one line, or its newest blocks one by one."""
         self._forget(run.first)
         if run.folded:
@@ -269,7 +269,7 @@ class Transcript:
                 self.heights.set(index, 0)
                 self._exact.add(index)
 
-    def _unfold(self, run: Run) -> None:
+    def _unfold(self, run: Lookups) -> None:
         """Show the blocks of a run."""
         run.unfolded = True
         self._unfolded.add(_key(self._log[run.first]))

@@ -235,15 +235,15 @@ class DashboardScreen(Tab):
 
     def use(self, remembered: Mapping[str, str]) -> None:
         """Take up what was remembered of earlier starts."""
-        from tui_agent.console.panes.dashboard import Form
+        from tui_agent.console.panes.dashboard import PaneForm
         from tui_agent.console.panes.density import Density
         from tui_agent.console.panes.pane_sizes import PaneSizes
 
         if self.dashboard is None:
             return
         for form in (remembered.get("panes_before", ""), remembered.get("panes", "")):
-            if form in list(Form):
-                self.dashboard.choose(Form(form))
+            if form in list(PaneForm):
+                self.dashboard.choose(PaneForm(form))
         self.dashboard.use_sizes(PaneSizes.of(remembered))
         if (density := remembered.get("view", "")) in list(Density):
             self.use_density(Density(density))

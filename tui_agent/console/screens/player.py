@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tui_agent.core.state import RunState
-    from tui_agent.session.replay import Replay, Stop
+    from tui_agent.session.replay import Replay, StopAt
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0)
 FRAME = 1 / 25
@@ -79,7 +79,7 @@ class Player:
         """Go to a position; playing goes on from there."""
         self.position = self._inside(position)
 
-    def jump(self, stop: Stop, *, back: bool = False) -> bool:
+    def jump(self, stop: StopAt, *, back: bool = False) -> bool:
         """Go to the next place of this kind; False where there is none."""
         place = self.replay.next(self.position, stop, back=back)
         if place is None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tui_agent.frontend.arguments import ConsoleArguments
     from tui_agent.frontend.operator import AnyQuestion
     from tui_agent.frontend.startup import Recorded
-    from tui_agent.session.replay import Stop
+    from tui_agent.session.replay import StopAt
 
 READ_WAIT = 0.05
 """Seconds after which a player that ran ahead of the reading looks again."""
@@ -106,7 +106,7 @@ class ReplayScreen(DashboardScreen):
         self.recorded: Recorded | None = None
         self._scrubber: Scrubber | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._waiting: tuple[Stop, bool] | None = None
+        self._waiting: tuple[StopAt, bool] | None = None
         """A jump that waits until more of the session was read."""
 
     @property
@@ -287,19 +287,19 @@ class ReplayScreen(DashboardScreen):
 
     def action_stop_at(self, kind: str, back: bool = False) -> None:
         """Go to the next place of a kind, or the one before."""
-        from tui_agent.session.replay import Stop
+        from tui_agent.session.replay import StopAt
 
         player = self.player
         if player is None:
             return
-        if player.replay.can_tell(player.position, Stop(kind), back=back):
-            self._jump(Stop(kind), back)
+        if player.replay.can_tell(player.position, StopAt(kind), back=back):
+            self._jump(StopAt(kind), back)
             return
         player.step(0)
         self._plan(0.0)
-        self._waiting = Stop(kind), back
+        self._waiting = StopAt(kind), back
 
-    def _jump(self, stop: Stop, back: bool) -> None:
+    def _jump(self, stop: StopAt, back: bool) -> None:
         if self.player is None:
             return
         if not self.player.jump(stop, back=back):

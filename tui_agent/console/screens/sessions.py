@@ -23,7 +23,7 @@ from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.screens.catalog import Catalog
 from tui_agent.console.screens.line import LineScreen
 from tui_agent.console.screens.session_tree import SessionBranch, entries
-from tui_agent.frontend.commands.view import Chosen
+from tui_agent.frontend.commands.view import ChosenSession
 from tui_agent.frontend.lines.glyphs import OUTCOMES
 from tui_agent.frontend.lines.styled import Line, Span, clip, pad, pad_left, width_of
 from tui_agent.frontend.startup import yielding_threads
@@ -165,7 +165,7 @@ def about(row: SessionRow, parent: str, lines: int) -> str:
     return "\n".join(filter(None, parts))
 
 
-class SessionsScreen(Catalog[SessionBranch, "Chosen | None"]):
+class SessionsScreen(Catalog[SessionBranch, "ChosenSession | None"]):
     """Dismissed with a session, or None."""
 
     DEFAULT_CSS = """
@@ -258,7 +258,7 @@ class SessionsScreen(Catalog[SessionBranch, "Chosen | None"]):
         chosen = self._list.chosen
         if chosen is not None:
             at = chosen.hit.seq if chosen.hit is not None else 0
-            self.dismiss(Chosen(chosen.row.id, what, at, tuple(self._list.words)))
+            self.dismiss(ChosenSession(chosen.row.id, what, at, tuple(self._list.words)))
 
     def _closed_one(self, what: str) -> SessionRow | None:
         """The chosen session, unless it is open: an open one is written by its tab alone."""

@@ -1,6 +1,6 @@
 """The screen over another agent's session while it runs: the replay's panes at the end of a recording that grows.
 
-Going back works as in a replay; at the end the screen follows. What is read comes from a thread, in order.
+Earlier events are shown as in a replay; at the end the screen follows. What is read comes from a thread, in order.
 """
 
 from __future__ import annotations

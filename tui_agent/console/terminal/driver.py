@@ -135,7 +135,7 @@ if sys.platform != "win32":
                 self.process_message(events.Resize(size, size))
 
         def run_input_thread(self) -> None:
-            """Read until the driver stops, or the terminal is gone: Textual's reads on for ever then (6690 there)."""
+            """Read until the driver stops, or the terminal is gone: Textual's never stops reading then (6690 there)."""
             parser = InputParser()
             decoder = codecs.getincrementaldecoder("utf-8")("replace")
             with selectors.SelectSelector() as selector:

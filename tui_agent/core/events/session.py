@@ -1,4 +1,4 @@
-"""Events of the session as a whole: its start, its settings, what is kept of the workspace, and going back."""
+"""Events of the session as a whole: its start, its settings, what is kept of the workspace, and rewinds."""
 
 from __future__ import annotations
 

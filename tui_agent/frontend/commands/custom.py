@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from tui_agent.config.layers import unsafe_value
 from tui_agent.config.settings import user_config_file
 from tui_agent.frontend.commands.registry import BY_NAME, Suggestion
-from tui_agent.frontend.commands.view import LiveView, Question
+from tui_agent.frontend.commands.view import Confirmation, LiveView
 from tui_agent.models.choose import NameCheck
 from tui_agent.store.trust_file import TrustFile
 from tui_agent.terminal_text import escaped_line, one_line, reveal, sanitize_paste
@@ -197,7 +197,9 @@ async def send_custom_command(view: LiveView, line: str, otherwise: str) -> str:
             f"your message{command.to_model}, and run nothing by itself:\n\n{reveal(command.body)}"
         )
         send, leave = ("y", "send it, now and from now on"), ("n", "do not send it")
-        if not await view.confirm(Question(f"/{command.name} comes with this checkout", text, send, leave)):
+        if not await view.confirm(
+            Confirmation(f"/{command.name} comes with this checkout", text, send, leave)
+        ):
             view.put_in_prompt(line)
             return ""
         await command.agree(session)

@@ -1,11 +1,11 @@
-"""Going back: `/rewind`, `/undo` and `/redo`, and their words: what a rewind would change, and what it has changed."""
+"""`/rewind`, `/undo` and `/redo`, and their words: what a rewind would change, and what it has changed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tui_agent.frontend.commands.view import LiveView, Question, RewindChoice
+from tui_agent.frontend.commands.view import Confirmation, LiveView, RewindChoice
 from tui_agent.frontend.lines.passages import GAP, Passage
 from tui_agent.quantities import counted
 from tui_agent.store.errors import SessionError
@@ -48,7 +48,7 @@ async def undo(view: LiveView, _: str) -> str:
     if session.running:
         what = "It has to end before what it did can be taken back. What /undo would change is shown next."
         end, leave = ("e", "end it"), ("g", "let it go on")
-        question = Question("A run is under way", what, end, leave, lambda: not session.running)
+        question = Confirmation("A run is under way", what, end, leave, lambda: not session.running)
         if not await view.confirm(question):
             return ""
         await session.stop()

@@ -17,7 +17,7 @@ from tui_agent.core.names import APPROVALS, Approval, Mode, next_approval
 from tui_agent.frontend.commands import rewind
 from tui_agent.frontend.commands.registry import Command, shown_key
 from tui_agent.frontend.commands.server_entries import expanded, names_a_server
-from tui_agent.frontend.commands.view import Chosen, LiveView, Place, View
+from tui_agent.frontend.commands.view import ChosenSession, ForkPlace, LiveView, View
 from tui_agent.frontend.lines.context import context_lines
 from tui_agent.frontend.lines.diff import files_of
 from tui_agent.frontend.lines.passages import Row
@@ -472,11 +472,11 @@ async def fork(view: View, _: str) -> str:
     chosen = await view.choose_fork(_point(place, folder))
     if chosen is not None:
         made = await fork_session(place.parent, folder, chosen)
-        view.open_session(Chosen(made.name), chosen.settings)
+        view.open_session(ChosenSession(made.name), chosen.settings)
     return ""
 
 
-async def _point(place: Place, folder: Path) -> tuple[ForkPoint, Sequence[FileChange]]:
+async def _point(place: ForkPlace, folder: Path) -> tuple[ForkPoint, Sequence[FileChange]]:
     from tui_agent.session.fork import changed_since
     from tui_agent.session.fork_point import fork_point
 

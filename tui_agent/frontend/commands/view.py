@@ -33,7 +33,7 @@ class Waiting(NamedTuple):
     text: str
 
 
-class Chosen(NamedTuple):
+class ChosenSession(NamedTuple):
     """A session, what to do with it, and the event at which words were found (0: none were looked for)."""
 
     session_id: str
@@ -50,7 +50,7 @@ class RewindChoice(NamedTuple):
     at: float
 
 
-class Place(NamedTuple):
+class ForkPlace(NamedTuple):
     """Where a session would be forked: its folder or file, and its state after event `seq` (None: the last)."""
 
     parent: Path
@@ -65,7 +65,7 @@ class Patch(NamedTuple):
     whole: bool = True
 
 
-class Question(NamedTuple):
+class Confirmation(NamedTuple):
     """Whether to do something. `yes`, `no`: a key and what it does; once `over` holds by itself, it is agreed to."""
 
     title: str
@@ -96,7 +96,7 @@ class View(Protocol):
     def source(self) -> Path:
         """The folder or file that what is shown comes from."""
 
-    async def place(self) -> Place:
+    async def place(self) -> ForkPlace:
         """Where a fork would begin. Raises `ValueError` where none can."""
 
     @property
@@ -131,13 +131,13 @@ class View(Protocol):
     async def copy(self, text: str, what: str) -> str:
         """To the clipboard; what became of it, in words. `what`: "the newest reply", …"""
 
-    async def choose_session(self, store: SessionStore) -> Chosen | None:
+    async def choose_session(self, store: SessionStore) -> ChosenSession | None:
         """One of the saved sessions, other than the one that is shown."""
 
     async def choose_fork(self, reading: ForkFrom) -> ForkChoice | None:
         """What goes differently in a fork."""
 
-    def open_session(self, chosen: Chosen, changed: frozenset[str] = frozenset()) -> None:
+    def open_session(self, chosen: ChosenSession, changed: frozenset[str] = frozenset()) -> None:
         """Show another session; options of this start in `changed` do not hold there."""
 
     async def leave(self) -> None:
@@ -164,8 +164,8 @@ class LiveView(View, Protocol):
     def source(self) -> Path:
         return self.session.folder
 
-    async def place(self) -> Place:
-        return Place(self.session.folder, self.session.state)
+    async def place(self) -> ForkPlace:
+        return ForkPlace(self.session.folder, self.session.state)
 
     @property
     def coming(self) -> tuple[str, str]:
@@ -216,7 +216,7 @@ class LiveView(View, Protocol):
     async def submit(self, text: str, typed: str | None, model: str, line: str) -> None:
         """Send a message (see `session_commands.submit`); `line` goes back into the prompt where it cannot be sent."""
 
-    async def confirm(self, question: Question) -> bool: ...
+    async def confirm(self, question: Confirmation) -> bool: ...
 
     async def may_end_run(self, what: str) -> bool:
         """Whether `what`, which ends a run that is under way, is to be done."""

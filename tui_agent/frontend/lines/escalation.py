@@ -40,7 +40,7 @@ SHORT = 2
 """Lines of an error that is shown whole at once where it begins with what is wrong; else that line comes first."""
 
 
-class Attempt(NamedTuple):
+class EarlierFailure(NamedTuple):
     """One failure that led here: which call or model, and the error in full."""
 
     what: str
@@ -94,7 +94,7 @@ place, all of it."""
 
 
 def subject(
-    asked: EscalationRaised, attempts: Sequence[Attempt], detail: Detail = "around"
+    asked: EscalationRaised, attempts: Sequence[EarlierFailure], detail: Detail = "around"
 ) -> Iterable[Passage]:
     """The question; the call; the attempts, the last one with its error in this detail."""
     yield Passage(asked.question, "" if asked.source == ABOUT_PLAN else "bold")
@@ -120,12 +120,12 @@ def _long(options: Sequence[str]) -> bool:
     return any(cell_len(option) > LONGEST_CHOICE for option in options)
 
 
-def folds(attempts: Sequence[Attempt]) -> bool:
+def folds(attempts: Sequence[EarlierFailure]) -> bool:
     """Whether the last error is longer than what is shown of it."""
     return bool(attempts) and attempts[-1].error.strip("\n").count("\n") > len(innermost(attempts[-1].error))
 
 
-def tried(attempts: Sequence[Attempt], detail: Detail = "around") -> Iterable[Passage]:
+def tried(attempts: Sequence[EarlierFailure], detail: Detail = "around") -> Iterable[Passage]:
     """The attempts with the line that says what is wrong, once for those in a row that failed in the same way, and what
     was changed in between; the last with its error in this detail.
     """
@@ -149,14 +149,14 @@ def tried(attempts: Sequence[Attempt], detail: Detail = "around") -> Iterable[Pa
             yield from [Passage("\n".join(shown), "muted", indent=4, squeezed=True)] if shown else []
 
 
-def attempts_before(state: RunState, asked: EscalationRaised) -> list[Attempt]:
+def attempts_before(state: RunState, asked: EscalationRaised) -> list[EarlierFailure]:
     """The failures that led to the question, oldest first: of the same call where it is about one, of a model call
     its tries.
     """
     conversation = state.asker(asked).conversation
     skipped = max(0, len(conversation.entries) - LOOKED_BACK)
     entries = [*conversation.entries.tail(skipped), *conversation.calls]
-    found: list[Attempt] = []
+    found: list[EarlierFailure] = []
     changed: dict[str, None] = {}
     for entry in reversed(entries):
         if isinstance(entry, CallEntry) and entry.changed and found:
@@ -172,10 +172,12 @@ def attempts_before(state: RunState, asked: EscalationRaised) -> list[Attempt]:
                     if found:
                         found[-1] = found[-1]._replace(changed=tuple(reversed(changed)))
                     changed = {}
-                    found.append(Attempt(what, entry.failure.message if entry.failure else entry.content))
+                    found.append(
+                        EarlierFailure(what, entry.failure.message if entry.failure else entry.content)
+                    )
             case FaultEntry() if asked.source == "model":
                 tries = [*entry.earlier, entry][-ATTEMPTS_SHOWN:]
-                return [Attempt(f"{one.model}, try {one.attempt}", one.fault.message) for one in tries]
+                return [EarlierFailure(f"{one.model}, try {one.attempt}", one.fault.message) for one in tries]
             case _:
                 pass
         if len(found) == ATTEMPTS_SHOWN:
