@@ -8,10 +8,15 @@ from contextlib import suppress
 from pathlib import Path
 
 
+def with_home(text: str) -> str:
+    """The text with the home folder in the place of `~` or `~name`; a name that nobody has stays as it is written."""
+    return os.path.expanduser(text)  # noqa: PTH111 - that of pathlib raises for such a name, and tidies the text up
+
+
 def user_path(text: str | Path) -> Path:
     """The path, with `~` and `~name` for home folders; a name that nobody has stays as it is written."""
     with suppress(ValueError):  # a name with NUL or half a character
-        return Path(os.path.expanduser(text))  # noqa: PTH111 - that of pathlib raises for an unknown name
+        return Path(with_home(str(text)))
     return Path(text)
 
 

@@ -79,12 +79,12 @@ class Report:
 def examine(overrides: Mapping[str, object], config: str | None) -> Report:
     """Look at everything. Never raises: what cannot be looked at is a finding."""
     environ = os.environ
-    checks = [_python(), _litellm()]
+    checks = [_python(), check_litellm()]
     try:
         settings = load_settings(overrides, config, environ)
     except ConfigError as error:
         checks.append(Check("configuration", "broken", error.message, "correct the places named here"))
-        return Report((*checks, _program("git"), _program("rg"), _terminal(environ)))
+        return Report((*checks, check_program("git"), check_program("rg"), _terminal(environ)))
     checks += [
         _configuration(settings),
         _model(settings, environ),
@@ -93,11 +93,11 @@ def examine(overrides: Mapping[str, object], config: str | None) -> Report:
         _server(settings),
         _model_host(settings),
         _workspace(settings),
-        _sandbox(settings),
+        check_sandbox(settings),
         _state_folder(settings),
         *_mcp_servers(settings, environ),
-        _program("git", settings.workspace),
-        _program("rg", settings.workspace),
+        check_program("git", settings.workspace),
+        check_program("rg", settings.workspace),
         _terminal(environ),
     ]
     return Report(tuple(checks), _described(settings))
@@ -135,7 +135,7 @@ def _python() -> Check:
     return Check("python", "ok", f"{version}, agent-tui {__version__}")
 
 
-def _litellm() -> Check:
+def check_litellm() -> Check:
     try:
         version = metadata.version("litellm")
     except metadata.PackageNotFoundError:
@@ -319,7 +319,7 @@ def _size(count: int) -> str:
     return f"{amount:.1f} TB"
 
 
-def _sandbox(settings: Settings) -> Check:
+def check_sandbox(settings: Settings) -> Check:
     """What enforces the sandbox policy here, each mechanism really tried."""
     chosen = settings.sandbox
     if chosen.mode == "off":
@@ -348,7 +348,7 @@ _PROGRAMS = {
 }
 
 
-def _program(name: str, workspace: Path | None = None) -> Check:
+def check_program(name: str, workspace: Path | None = None) -> Check:
     path = processes.own_program(name, workspace or Path.cwd())
     if path is None:
         return Check(name, "advice", "not found", _PROGRAMS[name])

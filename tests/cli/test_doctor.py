@@ -102,7 +102,7 @@ def test_a_wrong_configuration_is_a_finding_and_not_the_end(cli: CommandLine) ->
 @pytest.mark.parametrize("version", sorted(doctor.COMPROMISED_LITELLM))
 def test_a_compromised_litellm_is_put_right_first(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.version", lambda _: version)
-    check = doctor._litellm()
+    check = doctor.check_litellm()
     assert check.status == "broken"
     assert "change every key" in check.todo
 
@@ -124,8 +124,8 @@ def test_a_program_that_does_not_run_is_advice(tmp_path: Path, monkeypatch: pyte
     broken.write_text("#!/bin/sh\nexit 3\n")
     broken.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "exit code 3" in doctor._program("rg").says
-    assert doctor._program("git").says == "not found"
+    assert "exit code 3" in doctor.check_program("rg").says
+    assert doctor.check_program("git").says == "not found"
 
 
 @pytest.mark.skipif(
@@ -135,7 +135,7 @@ def test_a_machine_that_no_sandbox_is_made_for_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(choose, "kept_in", lambda: False)
-    check = doctor._sandbox(Settings(workspace=tmp_path))
+    check = doctor.check_sandbox(Settings(workspace=tmp_path))
     assert f"none for linux on {os.uname().machine}" in check.says
     assert "riscv64" in check.says
     assert not check.todo

@@ -20,15 +20,15 @@ async def test_background_commands_are_counted_listed_and_stopped() -> None:
             BackgroundStarted(id="b1", command="npm run dev\x1b]0;t\x07"),
             BackgroundStarted(id="b2", command="[red]"),
         )
-        await console.until(lambda: "⚙ 2" in text_of(console.screen.query_one(StatusLine)._lines[0]))
+        await console.until(lambda: "⚙ 2" in text_of(console.screen.query_one(StatusLine).lines[0]))
         await console.say("/background")
         await console.opens(BackgroundScreen)
         await console.press("d", "2")
         await console.until(lambda: list(console.session.state.background.running) == ["b1"])
-        await console.until(lambda: "⚙ 1" in text_of(console.screen.query_one(StatusLine)._lines[0]))
+        await console.until(lambda: "⚙ 1" in text_of(console.screen.query_one(StatusLine).lines[0]))
         await console.say("/background stop b1")
         await console.until(lambda: not console.session.state.background.running)
-        await console.until(lambda: "⚙" not in text_of(console.screen.query_one(StatusLine)._lines[0]))
+        await console.until(lambda: "⚙" not in text_of(console.screen.query_one(StatusLine).lines[0]))
 
 
 async def test_what_a_command_printed_last_is_shown_as_it_comes(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ async def test_the_plan_appears_opens_by_its_key_and_leaves_the_prompt_alone() -
         console.session.record(ToolSucceeded(call_id="1", tool="update_plan", input={"plan": plan}))
         line = console.screen.query_one(PlanLine)
         await console.until(lambda: line.display and line.size.height == 1)
-        assert text_of(line._lines[0]).startswith("Plan 3/6 · next: step 3")
+        assert text_of(line.lines[0]).startswith("Plan 3/6 · next: step 3")
         await console.type("draft")
         await console.press("f7")
         await console.until(lambda: line.size.height == 9)

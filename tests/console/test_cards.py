@@ -401,7 +401,7 @@ async def test_a_long_subject_is_there_in_full_and_the_choices_stay_in_view(size
         console.ask(preview=command, input={"command": command})
         await console.card_takes_keys()
         card_body = console.card.query_one(CardBody)
-        lines = [text_of(line) for line in card_body._lines]
+        lines = [text_of(line) for line in card_body.lines]
         assert "".join(line[3:] for line in lines[: card_body.subject_lines]) == command.replace("\n", "")
         assert [line[:2] for line in lines if line[:2].strip()][:60] == [f"{n:2}" for n in range(1, 61)]
         assert "a, w and g allow every plain `make …` command" in lines
@@ -910,11 +910,11 @@ async def test_a_question_shows_where_the_error_is_and_all_its_choices_and_a_key
         ):
             assert part in shown, part
         body = console.card.query_one(CardBody)
-        lines = "\n".join(text_of(line).strip() for line in body._lines)
+        lines = "\n".join(text_of(line).strip() for line in body.lines)
         assert "KeyError: 'NL'\nexec(code, run_globals)\nFile \"shop/tax.py\", line 11" in lines
         assert "_run_module_as_main" not in lines
         await console.press("down", "t")
-        await console.until(lambda: any("_run_module_as_main" in text_of(line) for line in body._lines))
+        await console.until(lambda: any("_run_module_as_main" in text_of(line) for line in body.lines))
 
 
 def test_the_schema_of_a_tool_is_no_part_of_what_went_wrong() -> None:

@@ -67,8 +67,8 @@ async def test_the_status_before_the_first_run_names_the_model_and_policy_of_the
         await console.say("/status")
         await console.opens(ReportScreen)
         pane = console.app.screen.query_one(ReportPane)
-        await console.until(lambda: pane._lines)
-        rows = [text_of(line).split() for line in pane._lines]
+        await console.until(lambda: pane.lines)
+        rows = [text_of(line).split() for line in pane.lines]
         assert ["policy", str(console.session.settings.policy)] in rows
         assert ["model", "none", "chosen"] not in rows
 
@@ -139,8 +139,8 @@ async def test_reports_of_the_session(tmp_path: Path, command: str, says: str) -
         await console.say(f"/{command}")
         await console.opens(ReportScreen)
         pane = console.app.screen.query_one(ReportPane)
-        await console.until(lambda: pane._lines)
-        assert says in "\n".join(text_of(line) for line in pane._lines)
+        await console.until(lambda: pane.lines)
+        assert says in "\n".join(text_of(line) for line in pane.lines)
 
 
 async def test_clear_puts_a_new_session_in_the_place_of_this_one(tmp_path: Path) -> None:

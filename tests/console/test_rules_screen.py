@@ -64,8 +64,8 @@ async def test_rules_are_shown_tried_added_changed_and_taken_back(tmp_path: Path
         assert "is no rule" in console.shown()
         field.query_one(Input).value = "bash(git push *)"
         decision, scope = field.query(OptionRow)
-        decision._choose("ask")
-        scope._choose("always")
+        decision.choose("ask")
+        scope.choose("always")
         await console.until(lambda: "`git push *` always ask" in console.shown())
         await console.press("enter")
         await console.opens(RulesScreen)
@@ -79,7 +79,7 @@ async def test_rules_are_shown_tried_added_changed_and_taken_back(tmp_path: Path
         await console.press("enter")
         field = await console.opens(FieldScreen)
         field.query_one(Input).value = "bash(make all)"
-        field.query(OptionRow).last()._choose("session")
+        field.query(OptionRow).last().choose("session")
         await console.press("enter")
         await console.opens(RulesScreen)
         assert session.state.session.rules == {"bash(make all)", "bash(echo *)"}
@@ -94,8 +94,8 @@ async def test_rules_are_shown_tried_added_changed_and_taken_back(tmp_path: Path
             field = await console.opens(FieldScreen)
             field.query_one(Input).value = "bash(curl *)"
             first, second = field.query(OptionRow)
-            first._choose(decision)
-            second._choose(scope)
+            first.choose(decision)
+            second.choose(scope)
             await console.press("enter")
             await console.opens(RulesScreen)
         assert session.state.session.narrowing == {(Decision.DENY, "bash(curl *)")}

@@ -101,7 +101,7 @@ async def test_settings_are_found_changed_and_take_effect(tmp_path: Path, config
         await console.until(lambda: screen.list.chosen and screen.list.chosen.value == "stop")
         await console.press("enter")
         field = await console.opens(FieldScreen)
-        field.query_one(OptionRow)._choose("")
+        field.query_one(OptionRow).choose("")
         await console.press("enter")
         await console.opens(SettingsScreen)
         assert "ring =" not in config.read_text()

@@ -239,8 +239,8 @@ async def test_w_on_the_card_and_on_a_pane_opens_it(tmp_path: Path) -> None:
         await console.press("w")
         await console.opens(ReportScreen)
         pane = console.app.screen.query_one(ReportPane)
-        await console.until(lambda: pane._lines)
-        text = "\n".join(text_of(line) for line in pane._lines)
+        await console.until(lambda: pane.lines)
+        text = "\n".join(text_of(line) for line in pane.lines)
         assert "What the detectors counted" in text
         assert "attempts.escalate" in text
         await console.press("escape")

@@ -622,18 +622,21 @@ async def test_the_users_own_repository_is_not_touched_by_checkpoints(start_agen
 
 async def test_a_run_that_is_stopped_before_it_began_does_not_begin(start_agent: StartAgent) -> None:
     live = await start_agent(["one"])
-    begun = asyncio.Event()
+    begun, ready = asyncio.Event(), asyncio.Event()
 
     async def slow_sandbox() -> Any:
         begun.set()
-        await asyncio.sleep(0.05)
+        await ready.wait()
         return await sandbox()
 
     sandbox = live.session.sandbox
     live.session.sandbox = slow_sandbox  # type: ignore[method-assign]
     await live.session.submit("go")
     await begun.wait()
-    await live.session.stop()
+    stopping = asyncio.create_task(live.session.stop())
+    await asyncio.sleep(0)
+    ready.set()
+    await stopping
     assert live.of(events.RunStarted) == []
     assert not live.session.running
 

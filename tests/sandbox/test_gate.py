@@ -252,7 +252,7 @@ def test_of_this_machine_name_servers_are_asked_that_are_configured(monkeypatch:
         for host in socket_holders.name_servers():
             at = struct.pack("=H", socket.AF_INET) + struct.pack("!H", 53) + host
             if len(host) == 4:
-                assert gate._destination(socket.IPPROTO_UDP, socket.AF_INET, at) == at
+                assert gate.destination(socket.IPPROTO_UDP, socket.AF_INET, at) == at
 
 
 def test_where_connections_cannot_be_looked_at_there_are_no_unix_sockets(desk: Desk) -> None:

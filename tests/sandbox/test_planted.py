@@ -363,12 +363,12 @@ def test_a_large_workspace_costs_a_bounded_time(tmp_path: Path) -> None:
         (tmp_path / "w" / str(number // 40) / str(number)).mkdir(parents=True)
     watch = Watch(SandboxPolicy.around(tmp_path / "w", tmp_path / "s").places, tmp_path / "kept")
     watch.look()
-    began = time.perf_counter()
+    began = time.process_time()
     token, _ = watch.begin()
     (tmp_path / "w" / "3" / "130" / ".envrc").write_text("x")
     taken = watch.end(token)
     assert [one.path for one in taken] == ["3/130/.envrc"]
-    assert time.perf_counter() - began < 1.0
+    assert time.process_time() - began < 1.0
 
 
 def test_what_is_taken_away_and_put_there_again_is_compared_with_what_was_there(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ LOOKS = [{"calls": [{"tool": "list_dir", "args": {}}]}, "Done."]
 @pytest.fixture(autouse=True)
 def any_length(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(saved_state, "LONG", 0)
-    monkeypatch.setattr(saved_state, "_ITEMS", 3)
+    monkeypatch.setattr(saved_state, "ITEMS", 3)
 
 
 def a_run() -> list[Event]:

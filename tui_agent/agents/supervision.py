@@ -162,7 +162,7 @@ class Supervisor:
             fault,
             operator_present=False,
             can_shrink=False,
-            jitter=random.random(),  # noqa: S311 - spreads the waits of many, guards nothing
+            jitter=random.SystemRandom().random(),
         )
         if decided.action != "retry" or self.resumes >= self._limits.resumes:
             self.why = f"{fault.kind.in_words}: {one_line(fault.message, 200)}"

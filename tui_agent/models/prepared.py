@@ -16,7 +16,7 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,11 +82,15 @@ def _recorded_reads() -> Iterator[dict[str, str | None]]:
         read.update(before)
         return go_through(self)
 
-    kind.__getitem__, kind.__iter__ = noted, all_noted  # type: ignore[method-assign]
+    def use(reader: Callable[..., str], walker: Callable[..., Iterator[str]]) -> None:
+        for name, method in (("__getitem__", reader), ("__iter__", walker)):
+            setattr(kind, name, method)
+
+    use(noted, all_noted)
     try:
         yield read
     finally:
-        kind.__getitem__, kind.__iter__ = get, go_through  # type: ignore[method-assign]
+        use(get, go_through)
         for name in litellm_setup.QUIET_ENVIRONMENT:  # the same whatever the caller has
             read.pop(name, None)
 

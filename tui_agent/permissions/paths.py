@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from tui_agent.disk import with_home
 from tui_agent.permissions.budget import Budget, TooMuchToJudge
 
 _LONGEST = 4_096
@@ -55,7 +56,7 @@ class Paths:
 
     def joined(self, folder: str, path: str) -> str:
         """A path from the root, nothing taken out of it."""
-        return os.path.join(folder, _expanded(path.replace("\0", "")))  # noqa: PTH118 - nothing is taken out
+        return os.path.join(folder, with_home(path.replace("\0", "")))  # noqa: PTH118 - nothing is taken out
 
     def real(self, path: str) -> str | None:
         """Where an absolute path leads, as the kernel would follow it; None where that cannot be known."""
@@ -172,10 +173,6 @@ class Paths:
             raise TooMuchToJudge("it is not known what its wildcards stand for")
         if f"{folder}/{name}" not in self._missing:
             yield name, real
-
-
-def _expanded(path: str) -> str:
-    return os.path.expanduser(path) if path.startswith("~") else path  # noqa: PTH111 - of any user
 
 
 _LONGEST_PART = 500

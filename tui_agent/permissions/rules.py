@@ -7,7 +7,6 @@ of a tool for addresses a domain. Which rule wins is decided in `judge`.
 from __future__ import annotations
 
 import glob
-import os
 import re
 import shlex
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tui_agent.core.names import Decision
+from tui_agent.disk import with_home
 from tui_agent.globs import GlobError, path_pattern
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Rule:
     def path_pattern(self) -> str:
         """The pattern of a rule for files, the home folder in place of `~`."""
         pattern = self.pattern or ""
-        home = os.path.expanduser("~")  # noqa: PTH111 - a text
+        home = with_home("~")
         return f"{glob.escape(home)}{pattern[1:]}" if pattern == "~" or pattern.startswith("~/") else pattern
 
     def matches_path(self, path: str) -> bool:

@@ -190,7 +190,7 @@ class Gate:
         if domain == UNIX and family == UNIX and len(address) > 2:
             return self._connect_unix(caller, socket, address)
         if domain in {INET, INET6} and self._network == SHARED:
-            address = self._destination(_option(socket, _PROTOCOL), family, address)
+            address = self.destination(_option(socket, _PROTOCOL), family, address)
         elif domain == NETLINK and family != _UNSPECIFIED:
             _to_kernel(address)
         return checked(LIBC.connect(socket, address, len(address)))
@@ -214,9 +214,9 @@ class Gate:
             if domain == INET6:
                 return b""
             family, address = INET, struct.pack("=H", INET) + address[2:]
-        return self._destination(_option(socket, _PROTOCOL), family, address)
+        return self.destination(_option(socket, _PROTOCOL), family, address)
 
-    def _destination(self, protocol: int, family: int, address: bytes) -> bytes:
+    def destination(self, protocol: int, family: int, address: bytes) -> bytes:
         """An address in a network that is shared, with this machine named as such. Raises `OSError` where it may not be
         reached.
         """

@@ -93,7 +93,7 @@ class Sandbox:
         """Variables that commands need inside."""
         if self.mechanism is None or self.policy is None:
             return {}
-        temporary = "/tmp" if self.mechanism == "bubblewrap" else os.fspath(self.policy.scratch)  # noqa: S108 - its own
+        temporary = TEMPORARY[0] if self.mechanism == "bubblewrap" else os.fspath(self.policy.scratch)
         needed = {"TMPDIR": temporary, "GOCACHE": f"{temporary}/go-build"}
         if self.mechanism == "landlock" and self.policy.home is not None:
             needed["HOME"] = os.fspath(self.policy.private_home(linked=True))

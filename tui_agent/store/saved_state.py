@@ -57,7 +57,7 @@ class _Logs(BaseModel):
     timeline: list[TimelineLine]
 
 
-_ITEMS = 100
+ITEMS = 100
 """Of each log in a line."""
 
 
@@ -103,8 +103,8 @@ def _encoded(state: RunState) -> Iterator[bytes]:
     entries, groups, timeline = state.conversation.entries, state.history.groups, state.timeline.lines
     bare = _with_logs(state, _Logs(entries=[], groups=[], timeline=[]))
     yield _state().dump_json(bare, warnings="error")
-    for place in range(0, max(len(entries), len(groups), len(timeline)), _ITEMS):
-        part = slice(place, place + _ITEMS)
+    for place in range(0, max(len(entries), len(groups), len(timeline)), ITEMS):
+        part = slice(place, place + ITEMS)
         logs = _Logs.model_construct(entries=entries[part], groups=groups[part], timeline=timeline[part])
         yield b"\n" + logs.model_dump_json(warnings="error").encode()
 

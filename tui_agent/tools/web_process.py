@@ -19,7 +19,7 @@ import sys
 import threading
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -249,14 +249,10 @@ def _of_html(data: bytes, charset: str, url: str) -> tuple[str, str]:
 
     charset = charset or EncodingDetector.find_declared_encoding(data, is_html=True) or ""
     source = data.decode(_codec(charset), "replace").removeprefix("\ufeff")
-    try:
-        with _at_most(_LAYOUT_SECONDS):
-            if not _is_deep(source):
-                return _laid_out(source, url)
-    except (_TooLongError, RecursionError, MemoryError):
-        pass
-    except Exception:  # noqa: BLE001, S110 - the parser raises what it likes for what is no HTML
-        pass
+    # The parser raises what it likes for what is no HTML.
+    with suppress(Exception), _at_most(_LAYOUT_SECONDS):
+        if not _is_deep(source):
+            return _laid_out(source, url)
     return _bare(source), ""
 
 

@@ -75,7 +75,9 @@ def os_failure(error: OSError, doing: str) -> ToolError:
 
 def is_directory(path: Path) -> bool:
     """Whether there is a directory; False for what may not be looked at and for names that no file system takes."""
-    return os.path.isdir(path)  # noqa: PTH112 - that of `Path` raises for them
+    with suppress(OSError, ValueError):
+        return path.is_dir()
+    return False
 
 
 class Workspace:

@@ -68,9 +68,9 @@ def text_of_pane(pane: Any) -> str:
 def lines_of(pane: Any) -> tuple[list[Line], int]:
     """Every line that the pane holds or would draw in view, and the width that it may take."""
     if isinstance(pane, Rows):
-        return pane._lines, pane.content_region.width
+        return pane.lines, pane.content_region.width
     if isinstance(pane, ConversationPane):
-        transcript = pane._transcript
+        transcript = pane.transcript
         lines = [
             transcript.line(index, number)
             for index in range(len(transcript))
@@ -79,7 +79,7 @@ def lines_of(pane: Any) -> tuple[list[Line], int]:
         return lines, transcript.width
     if isinstance(pane, TimelinePane):
         return [pane._line(row) for row in range(pane._rows)], pane.content_width
-    return pane._lines, pane.content_width
+    return pane.lines, pane.content_width
 
 
 def too_wide(pane: Any) -> list[Line]:

@@ -104,7 +104,7 @@ async def test_scrolling_through_draws_what_comes_into_view_and_keeps_only_some(
         assert "A long task." in text_of_pane(pane)
         for _ in range(60):
             await pilot.press("pagedown")
-        assert len(pane._transcript._cache) <= 300
+        assert len(pane.transcript._cache) <= 300
         await pilot.press("end")
         assert "Step 599" in text_of_pane(pane)
 
@@ -144,7 +144,7 @@ async def test_a_reply_is_markdown_while_it_comes_in_followed_and_can_be_copied(
         for start in range(0, len(answer), 9):
             story.add(events.ReplyDelta(text=answer[start : start + 9]))
             pane = await shown(pilot, story)
-            assert pane.virtual_size.height == max(1, pane._transcript.rows)
+            assert pane.virtual_size.height == max(1, pane.transcript.rows)
             assert pane.scroll_offset.y == max(0, pane.virtual_size.height - pane.size.height)
         rows = [row.strip() for row in rows_of(pane) if row.strip()]
         assert rows[-4:] == ["name │ what", "─────┼─────", "one  │ two", "The last bo"]
@@ -403,7 +403,7 @@ async def test_a_run_that_ends_without_an_answer_makes_its_last_failures_loud(
 
 
 def all_lines(pane: ConversationPane) -> list:
-    transcript = pane._transcript
+    transcript = pane.transcript
     return [transcript.line(i, n) for i in range(len(transcript)) for n in range(transcript.measure(i))]
 
 
@@ -463,7 +463,7 @@ async def test_the_headline_of_an_edit_by_another_agent_is_its_file_and_its_resu
         pane = await shown(pilot, story)
         assert f"✓ Edit  {path}" in text_of_pane(pane)
         assert "old_string" not in text_of_pane(pane)
-        transcript = pane._transcript
+        transcript = pane.transcript
         spans = [
             span
             for index in range(transcript.closed)

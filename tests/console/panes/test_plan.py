@@ -35,25 +35,25 @@ LONG = [(f"step {n}", "completed") for n in range(6)] + [("now\x1b[2J this", "in
 async def test_the_plan_opens_around_the_step_in_progress_and_fits(size: tuple[int, int]) -> None:
     async with Shown().run_test(size=size) as pilot:
         line = pilot.app.query_one(PlanLine)
-        assert not line.display or not line._lines
+        assert not line.display or not line.lines
         assert not line.toggle()
         story: Any = planned(*LONG)
         line.show(story.state, story.now)
         await pilot.pause()
         line.show(story.state, story.now)
         await pilot.pause()
-        assert text_of(line._lines[0]).startswith("Plan 6/16 · now: now"[: size[0] - 2])
-        assert len(line._lines) == 1
+        assert text_of(line.lines[0]).startswith("Plan 6/16 · now: now"[: size[0] - 2])
+        assert len(line.lines) == 1
         assert line.toggle()
-        rows = [text_of(row) for row in line._lines]
-        assert all(width_of(row) <= size[0] - 2 for row in line._lines)
+        rows = [text_of(row) for row in line.lines]
+        assert all(width_of(row) <= size[0] - 2 for row in line.lines)
         assert any("▸ now" in row for row in rows)
         assert "\x1b" not in "".join(rows)
         assert "done before" in rows[1]
         assert "more" in rows[-1]
         assert len(rows) <= 1 + max(1, size[1] // 3)
         line.toggle()
-        assert len(line._lines) == 1
+        assert len(line.lines) == 1
 
 
 async def test_a_long_step_is_read_in_full_where_there_are_rows_for_it() -> None:
@@ -64,7 +64,7 @@ async def test_a_long_step_is_read_in_full_where_there_are_rows_for_it() -> None
         line.show(story.state, story.now)
         await pilot.pause()
         line.toggle()
-        rows = [text_of(row) for row in line._lines]
+        rows = [text_of(row) for row in line.lines]
         assert "▸ " + now in " ".join(" ".join(rows).split())
         assert len(rows) <= 1 + 20 // 3
 
@@ -77,7 +77,7 @@ async def test_a_plan_that_nobody_works_on_says_where_it_was_left() -> None:
             line.show(story.state, story.now)
             await pilot.pause()
             line.show(story.state, story.now)
-            return text_of(line._lines[0])
+            return text_of(line.lines[0])
 
         steps = (("read", "completed"), ("mend", "in_progress"))
         story: Any = planned(*steps)

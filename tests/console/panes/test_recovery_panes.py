@@ -53,7 +53,7 @@ async def text_at(kind: type, story: Story, size: tuple[int, int] = (64, 12)) ->
         await pilot.pause()
         pane = app.query_one(kind)
         if isinstance(pane, IncidentStrip):  # its height follows from what it shows
-            await until(pilot, lambda: pane.content_region.height == len(pane._lines))
+            await until(pilot, lambda: pane.content_region.height == len(pane.lines))
         return text_of_pane(pane)
 
 
@@ -256,7 +256,7 @@ async def test_a_call_that_was_recovered_is_green_then_faded_then_gone() -> None
         for _ in range(5):
             app.show(story.state, story.now)
             await pilot.pause()
-            styles.append((text_of_pane(pane).strip(), pane._lines[0][0].style))
+            styles.append((text_of_pane(pane).strip(), pane.lines[0][0].style))
             story.ask_model()
             story.reply("Go on.")
             story.judge()
@@ -1001,7 +1001,7 @@ async def test_a_value_has_one_colour_wherever_it_is_shown() -> None:
             app: Any = pilot.app
             app.show(story.state, story.now)
             await pilot.pause()
-            spans = [span for line in app.query_one(kind)._lines for span in line]
+            spans = [span for line in app.query_one(kind).lines for span in line]
             roles = [
                 span.style for span in spans if span.text.strip() and set(span.text) <= set(f"{SPARKS} ")
             ]

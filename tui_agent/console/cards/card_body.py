@@ -91,7 +91,7 @@ class CardBody(LinePane, can_focus=False):
     @property
     def unseen(self) -> int:
         """Lines that were not on the screen yet, below what is; 0 once the end has been there."""
-        left = self._below(len(self._lines))
+        left = self._below(len(self.lines))
         self._seen = self._seen or left <= 0
         return 0 if self._seen else max(1, left)
 

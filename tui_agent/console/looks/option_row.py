@@ -56,9 +56,9 @@ class OptionRow(Widget, can_focus=True):
         able = [option.value for option in self.options if option.value not in self._off]
         if able:
             place = able.index(self.value) if self.value in able else 0
-            self._choose(able[(place + step) % len(able)])
+            self.choose(able[(place + step) % len(able)])
 
-    def _choose(self, value: str) -> None:
+    def choose(self, value: str) -> None:
         if value not in self._off and value != self.value:
             self.put(value, self._off)
             self.post_message(self.Changed(value))
@@ -101,7 +101,7 @@ class OptionRow(Widget, can_focus=True):
         for option, place in zip(self.options, self._places(self.size.width), strict=True):
             if place.holds(event):
                 event.stop()
-                self._choose(option.value)
+                self.choose(option.value)
 
 
 def _chip(option: Option) -> Content:

@@ -61,7 +61,7 @@ class AttemptsPane(LinePane):
         blocked = {entry.key for entry in attempts.entries.values() if state.recovery.blocks(entry)}
         before = (self._attempts, self._policy, self._rule, self._recovered, self._fresh, self._blocked)
         part = (attempts, policy, rule, recovered, fresh, blocked)
-        if part == before and opened.keys() == self._open.keys() and self._lines:
+        if part == before and opened.keys() == self._open.keys() and self.lines:
             return
         self._attempts, self._policy, self._rule, self._recovered, self._fresh, self._blocked = part
         # Where a policy never clears an entry, its count matters after the trouble is over too.

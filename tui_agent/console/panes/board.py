@@ -125,13 +125,13 @@ class BoardList(CursorList[BoardRun]):
 
     def redraw(self) -> None:
         """Paint the lines that look otherwise."""
-        before = self._lines
+        before = self.lines
         width, height = self.content_width, self.scrollable_content_region.height
         if not before or len(before) != len(self.rows) or width <= 0 or height <= 0:
             super().redraw()
             return
-        self._lines = self.draw(width, height)
-        for place, line in enumerate(self._lines):
+        self.lines = self.draw(width, height)
+        for place, line in enumerate(self.lines):
             if line is not before[place]:
                 self._strips.pop(place, None)
                 self.refresh_lines(place)

@@ -98,7 +98,7 @@ class ConversationPane(LinePane):
         super().__init__(**options)
         self.welcome: Callable[[int], Sequence[Line]] = _nothing_said
         """What stands here before anything was said, in so many rows."""
-        self._transcript = ConversationRows()
+        self.transcript = ConversationRows()
         self._conversation: Conversation | None = None
         self.still = False
         """Nobody works on it: a paused replay, a run that an earlier process left open."""
@@ -114,7 +114,7 @@ class ConversationPane(LinePane):
         self._anchor = (0, 0)
         self._unseen = 0
         self._cursor: int | None = None
-        self._density = self._transcript.density
+        self._density = self.transcript.density
         """The one that was chosen; a look at all of it is not."""
         self._wanted: tuple[int, Sequence[str]] | None = None
         """Where to go once there is a layout."""
@@ -140,17 +140,17 @@ class ConversationPane(LinePane):
         if (
             conversation is self._conversation
             and stands == self._stands
-            and (now == self._now or not self._transcript.moving)
+            and (now == self._now or not self.transcript.moving)
         ):
             self._now = now
             return
         policy = state.recovery.policy
         limit = 0 if policy.attempts == "off" else policy.attempts_limit
         first = self._conversation is None
-        begins_with = self._transcript.entry(0) if self._lacks_beginning else None
+        begins_with = self.transcript.entry(0) if self._lacks_beginning else None
         self._conversation, self._stands, self._now = conversation, stands, now
         question = conversation.question if self.puts_questions else None
-        closed = self._transcript.update(conversation, limit, self._waits, question)
+        closed = self.transcript.update(conversation, limit, self._waits, question)
         if begins_with is not None:
             closed -= self._make_room(begins_with.seq)
         if not self._following and closed > 0 and not first:
@@ -171,7 +171,7 @@ class ConversationPane(LinePane):
     def _make_room(self, seq: int) -> int:
         """The beginning has come: keep the place. Returns how many blocks stand before that of event `seq` now."""
         self._lacks_beginning = False
-        before = self._transcript.find(seq) or 0
+        before = self.transcript.find(seq) or 0
         self._anchor = (self._anchor[0] + before, self._anchor[1])
         if self._cursor is not None:
             self._cursor += before
@@ -179,10 +179,10 @@ class ConversationPane(LinePane):
 
     def _advance(self) -> None:
         if self._cursor is not None:
-            self._cursor = self._transcript.shown(self._cursor)
-        self._transcript.advance(self._now, SPINNER[self._frame % len(SPINNER)])
+            self._cursor = self.transcript.shown(self._cursor)
+        self.transcript.advance(self._now, SPINNER[self._frame % len(SPINNER)])
         self._settle()
-        self._spin(self._transcript.moving and not self.still)
+        self._spin(self.transcript.moving and not self.still)
         self.refresh()
 
     def _spin(self, moving: bool) -> None:
@@ -195,12 +195,12 @@ class ConversationPane(LinePane):
 
     def _turn(self) -> None:
         self._frame += 1
-        self._transcript.advance(self._now, SPINNER[self._frame % len(SPINNER)])
+        self.transcript.advance(self._now, SPINNER[self._frame % len(SPINNER)])
         self.refresh()
 
     def _settle(self) -> None:
         """Draw what is in view and a page around it, so that its heights are true, and keep the place."""
-        transcript, height = self._transcript, self._height
+        transcript, height = self.transcript, self._height
         if height <= 0 or transcript.width <= 0:
             return
         if self._following:
@@ -220,7 +220,7 @@ class ConversationPane(LinePane):
             self._unseen = 0
 
     def _measure_around(self, index: int, inner: int, height: int) -> None:
-        transcript = self._transcript
+        transcript = self.transcript
         rows, before = 0, transcript.before(index)
         while before >= 0 and rows < height:
             rows += transcript.measure(before)
@@ -232,7 +232,7 @@ class ConversationPane(LinePane):
 
     def _go(self, row: int) -> None:
         """Scroll at once; `row` is brought into the possible range."""
-        row = max(0, min(row, self._transcript.rows - self._height))
+        row = max(0, min(row, self.transcript.rows - self._height))
         if row == self.scroll_offset.y:
             return
         self._settling = True
@@ -252,14 +252,14 @@ class ConversationPane(LinePane):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """The operator scrolled: remember the place, follow again at the end."""
         super().watch_scroll_y(old_value, new_value)
-        if self._settling or not self._transcript.width:
+        if self._settling or not self.transcript.width:
             return
         if self.scrollable_content_region.height != self._height:
             # Not the operator: a taller frame shows more of the end. `on_resize` settles the place.
             return
         row = round(new_value)
-        self._following = row >= self._transcript.rows - self._height
-        self._anchor = self._transcript.locate(row) or (max(0, len(self._transcript) - 1), 0)
+        self._following = row >= self.transcript.rows - self._height
+        self._anchor = self.transcript.locate(row) or (max(0, len(self.transcript) - 1), 0)
         self._settle()
 
     def scroll_to(self, x: float | None = None, y: float | None = None, **options: Any) -> None:
@@ -273,20 +273,20 @@ class ConversationPane(LinePane):
         self._tail_strips.clear()
         index, inner = self._anchor
         before = (
-            self._transcript.measure(index) if index < len(self._transcript) and self._transcript.width else 0
+            self.transcript.measure(index) if index < len(self.transcript) and self.transcript.width else 0
         )
-        self._transcript.resize(max(0, self._width - _MARGIN))
-        if before and self._transcript.width and index < len(self._transcript):
-            self._anchor = (index, inner * self._transcript.measure(index) // before)
+        self.transcript.resize(max(0, self._width - _MARGIN))
+        if before and self.transcript.width and index < len(self.transcript):
+            self._anchor = (index, inner * self.transcript.measure(index) // before)
         self._advance()
-        if self._wanted is not None and self._transcript.width > 0:
+        if self._wanted is not None and self.transcript.width > 0:
             wanted, self._wanted = self._wanted, None
             self.go_to(*wanted)
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
         self._tail_strips.clear()
-        self._transcript.repaint()
+        self.transcript.repaint()
 
     # --- lines -----------------------------------------------------------------------------------------------
 
@@ -295,7 +295,7 @@ class ConversationPane(LinePane):
         return []
 
     def redraw(self) -> None:
-        self._transcript.repaint()
+        self.transcript.repaint()
         self._advance()
 
     def render_line(self, y: int) -> Strip:
@@ -318,9 +318,9 @@ class ConversationPane(LinePane):
         row = y + self.scroll_offset.y
         width = self._width
         base = self.rich_style
-        place = self._transcript.locate(row)
+        place = self.transcript.locate(row)
         if place is None:
-            welcome = () if len(self._transcript) else self.welcome(self.size.height)
+            welcome = () if len(self.transcript) else self.welcome(self.size.height)
             if y < len(welcome):
                 return to_strip(clip(welcome[y], width), Palette.of(self.app), base, width)
             return Strip.blank(max(0, width), base)
@@ -351,11 +351,11 @@ class ConversationPane(LinePane):
         """Where what is sought stands in a block, as it is drawn."""
         if self._sought is None:
             return []
-        drawn = self._transcript.drawn(index) if index < self._transcript.closed else None
+        drawn = self.transcript.drawn(index) if index < self.transcript.closed else None
         known = self._matches.get(index)
         if known is not None and known[0] is drawn is not None:
             return known[1]
-        lines = (self._with_margin(index, number) for number in range(self._transcript.measure(index)))
+        lines = (self._with_margin(index, number) for number in range(self.transcript.measure(index)))
         sources = ((0, "") if is_decoration(line) else (margin_of(line), text_of(line)) for line in lines)
         found = matches(sources, self._sought)
         self._matches[index] = drawn, found
@@ -363,8 +363,8 @@ class ConversationPane(LinePane):
 
     def _strip_of(self, index: int, number: int, row: int) -> Strip:
         """The strip of a line: kept with its block, or for an open block for as long as the line stays the same."""
-        if index < self._transcript.closed:
-            kept = self._transcript.drawn(index).strips
+        if index < self.transcript.closed:
+            kept = self.transcript.drawn(index).strips
             current = index == self._cursor
             strip = kept.get((number, current))
             if strip is None:
@@ -384,8 +384,8 @@ class ConversationPane(LinePane):
         return to_strip(line, Palette.of(self.app), self.rich_style, self._width)
 
     def _with_margin(self, index: int, number: int) -> Line:
-        line = self._transcript.line(index, number)
-        if index == self._cursor and number >= self._transcript.head(index):
+        line = self.transcript.line(index, number)
+        if index == self._cursor and number >= self.transcript.head(index):
             return (Span("▌", "accent bold"), *line)
         return (Span(" "), *line)
 
@@ -394,12 +394,12 @@ class ConversationPane(LinePane):
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The selected text; only the rows that are selected are drawn."""
-        last = max(0, self._transcript.rows - 1)
+        last = max(0, self.transcript.rows - 1)
         start = selection.start or Offset(0, 0)
         end = selection.end or Offset(10_000, last)
         texts: list[str] = []
         for row in range(start.y, min(end.y, last) + 1):
-            place = self._transcript.locate(row)
+            place = self.transcript.locate(row)
             line = self._with_margin(*place) if place else ()
             if is_decoration(line):
                 continue
@@ -415,19 +415,19 @@ class ConversationPane(LinePane):
         With `words`: open it, mark them wherever they stand, and bring the line into view that has the most of them.
         Before the first layout this waits for it.
         """
-        if self._transcript.width <= 0:
+        if self.transcript.width <= 0:
             self._wanted = (seq, words)
             return
-        index = self._transcript.find(seq)
+        index = self.transcript.find(seq)
         if index is None:
             return
-        self._transcript.unfold(index)
+        self.transcript.unfold(index)
         self._mark(pattern_of(words))
         if self._sought is None:
             self._put_cursor(index, self._height // 3)
         else:
-            index = self._transcript.with_words(index, self._sought)
-            self._transcript.open(index)
+            index = self.transcript.with_words(index, self._sought)
+            self.transcript.open(index)
             self._show_match(index, best(self._matches_in(index)))
 
     def _mark(self, sought: re.Pattern[str] | None) -> None:
@@ -454,10 +454,10 @@ class ConversationPane(LinePane):
         elif 0 <= self._match + step < len(self._matches_in(index)):
             self._show_match(index, self._match + step)
             return
-        while 0 <= (index := index + step) < len(self._transcript):
-            if not self._sought.search(self._transcript.text(index)):
+        while 0 <= (index := index + step) < len(self.transcript):
+            if not self._sought.search(self.transcript.text(index)):
                 continue
-            self._transcript.open(index)
+            self.transcript.open(index)
             if found := self._matches_in(index):
                 self._show_match(index, 0 if step > 0 else len(found) - 1)
                 return
@@ -479,11 +479,11 @@ class ConversationPane(LinePane):
     def _put_cursor(self, index: int, above: int) -> None:
         self._cursor = index
         self._following = False
-        self._transcript.measure(index)
-        row = max(0, self._transcript.offset(index) - above)
-        self._anchor = self._transcript.locate(row) or (index, 0)
+        self.transcript.measure(index)
+        row = max(0, self.transcript.offset(index) - above)
+        self._anchor = self.transcript.locate(row) or (index, 0)
         self._settle()
-        self._following = self.scroll_offset.y >= self._transcript.rows - self._height
+        self._following = self.scroll_offset.y >= self.transcript.rows - self._height
         self.refresh()
 
     def on_blur(self) -> None:
@@ -496,33 +496,33 @@ class ConversationPane(LinePane):
     def _visible(self) -> tuple[int, int]:
         """First and last block in view."""
         top = self.scroll_offset.y
-        first = self._transcript.locate(top)
-        last = self._transcript.locate(min(top + self._height, self._transcript.rows) - 1)
-        return (first or (0, 0))[0], (last or (len(self._transcript) - 1, 0))[0]
+        first = self.transcript.locate(top)
+        last = self.transcript.locate(min(top + self._height, self.transcript.rows) - 1)
+        return (first or (0, 0))[0], (last or (len(self.transcript) - 1, 0))[0]
 
     def action_move(self, step: int) -> None:
         """Move the cursor by a block; within a block that is higher than the pane, scroll first."""
-        if not len(self._transcript):
+        if not len(self.transcript):
             return
         first, last = self._visible()
         if self._cursor is None or not first <= self._cursor <= last:
             self._show_block(last if step < 0 else first)
             return
         top = self.scroll_offset.y
-        begin = self._transcript.offset(self._cursor)
-        end = begin + self._transcript.measure(self._cursor)
+        begin = self.transcript.offset(self._cursor)
+        end = begin + self.transcript.measure(self._cursor)
         if step > 0 and end > top + self._height:
             self.scroll_to(y=min(end - self._height, top + self._height // 2))
         elif step < 0 and begin < top:
             self.scroll_to(y=max(begin, top - self._height // 2))
         else:
-            moved = (self._transcript.after if step > 0 else self._transcript.before)(self._cursor)
-            self._show_block(moved if 0 <= moved < len(self._transcript) else self._cursor)
+            moved = (self.transcript.after if step > 0 else self.transcript.before)(self._cursor)
+            self._show_block(moved if 0 <= moved < len(self.transcript) else self._cursor)
 
     def _show_block(self, index: int) -> None:
         """Put the cursor on a block and scroll as little as is needed to see it."""
-        height = self._transcript.measure(index)
-        begin, top = self._transcript.offset(index), self.scroll_offset.y
+        height = self.transcript.measure(index)
+        begin, top = self.transcript.offset(index), self.scroll_offset.y
         if begin < top or height >= self._height:
             above = 0
         elif begin + height > top + self._height:
@@ -533,35 +533,35 @@ class ConversationPane(LinePane):
 
     def action_open_block(self) -> None:
         """Open or fold the block under the cursor."""
-        if self._cursor is not None and self._cursor < len(self._transcript):
+        if self._cursor is not None and self._cursor < len(self.transcript):
             self._toggle(self._cursor)
 
     def _toggle(self, index: int) -> None:
-        above = max(0, self._transcript.offset(index) - self.scroll_offset.y)
-        if self._transcript.toggle(index):
+        above = max(0, self.transcript.offset(index) - self.scroll_offset.y)
+        if self.transcript.toggle(index):
             # What was opened is shown as far as it fits.
-            self._put_cursor(index, min(above, max(0, self._height - self._transcript.measure(index))))
+            self._put_cursor(index, min(above, max(0, self._height - self.transcript.measure(index))))
 
     def use_density(self, density: Density) -> None:
         """Draw so densely from now on, at the same place."""
         self._density = density
-        self._transcript.use_density(density)
+        self.transcript.use_density(density)
         self._advance()
 
     def action_open_all(self) -> None:
         """Show all in full, or as densely as before; for a look, nothing is remembered."""
-        opened = self._transcript.density is Density.FULL
-        self._transcript.use_density(self._density if opened else Density.FULL)
+        opened = self.transcript.density is Density.FULL
+        self.transcript.use_density(self._density if opened else Density.FULL)
         self._advance()
 
     def action_copy_block(self) -> None:
         """The whole text of the block under the cursor to the clipboard, made safe; a try that waits is cancelled."""
-        entry = self._transcript.entry(self._cursor) if self._cursor is not None else None
-        if self._waits and (entry is None or self._cursor == len(self._transcript) - 1):
+        entry = self.transcript.entry(self._cursor) if self._cursor is not None else None
+        if self._waits and (entry is None or self._cursor == len(self.transcript) - 1):
             self.post_message(self.WaitEnded(skip=False))
         if entry is None or self._waits:
             return
-        hidden = self._transcript.hidden_by(self._cursor or 0)
+        hidden = self.transcript.hidden_by(self._cursor or 0)
         self.post_message(self.Copied("\n\n".join(map(_copied, hidden or [entry]))))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -576,7 +576,7 @@ class ConversationPane(LinePane):
 
     def subject(self) -> Asked | None:
         """The block under the cursor."""
-        entry = self._transcript.entry(self._cursor) if self._cursor is not None else None
+        entry = self.transcript.entry(self._cursor) if self._cursor is not None else None
         return None if entry is None else Asked(entry.seq, entry.call_id if entry.kind == "call" else "")
 
     def action_back(self) -> None:
@@ -603,10 +603,10 @@ class ConversationPane(LinePane):
         if self._hint() and offset.y == self._height - 1 and offset.x >= self._width - len(self._hint()) - 1:
             self.follow()
             return
-        place = self._transcript.locate(offset.y + self.scroll_offset.y)
+        place = self.transcript.locate(offset.y + self.scroll_offset.y)
         if place is None:
             return
-        text = text_of(self._transcript.line(*place))
+        text = text_of(self.transcript.line(*place))
         if FOLD in text or not text.startswith("  "):
             self._toggle(place[0])
             if not self.has_focus:

@@ -31,7 +31,7 @@ class NotePane(LinePane):
         shown = state.note is not None or state.sent_note is not None
         self.say_below(rule=", ".join(state.note_rules) if shown else "")
         part = (state.note, state.sent_note, state.note_edited, state.running, state.session.recorded)
-        if part == (self._pending, self._sent, self._edited, self._live, self._recorded) and self._lines:
+        if part == (self._pending, self._sent, self._edited, self._live, self._recorded) and self.lines:
             return
         if state.note != self._pending:
             self.scroll_home(animate=False, immediate=True)

@@ -79,7 +79,7 @@ class LinePane(ScrollView, can_focus=True):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._lines: Sequence[Line] = []
+        self.lines: Sequence[Line] = []
         self._strips: dict[int, Strip] = {}
         self._drawn: tuple[object, int, int] | None = None
         self._base_style: Style | None = None
@@ -107,9 +107,9 @@ class LinePane(ScrollView, can_focus=True):
         if width <= 0 or height <= 0:
             return
         lines = self.draw(width, height)
-        if lines == self._lines:
+        if lines == self.lines:
             return
-        self._lines = lines
+        self.lines = lines
         self._strips.clear()
         self.virtual_size = Size(width, len(lines))
         self.refresh()
@@ -170,17 +170,17 @@ class LinePane(ScrollView, can_focus=True):
         self.refresh()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        return selection.extract("\n".join(text_of(line).rstrip() for line in self._lines)), "\n"
+        return selection.extract("\n".join(text_of(line).rstrip() for line in self.lines)), "\n"
 
     def render_line(self, y: int) -> Strip:
         width = self.content_width
         base = self.rich_style
         row = y + self.scroll_offset.y
-        if row >= len(self._lines):
+        if row >= len(self.lines):
             return Strip.blank(max(0, width), base)
         strip = self._strips.get(row)
         if strip is None:
-            line = self._lines[row]
+            line = self.lines[row]
             strip = to_strip(line, Palette.of(self.app), base, width)
             strip = self._selected(strip, row, line).apply_offsets(0, row)
             self._strips[row] = strip

@@ -21,7 +21,7 @@ class Rows(Widget):
     Rows { height: 1; background: $panel; color: $foreground; padding: 0 1; }
     """
 
-    _lines: list[Line] = []
+    lines: list[Line] = []
     _state: RunState | None = None
     _now = 0.0
 
@@ -40,11 +40,11 @@ class Rows(Widget):
         if self._state is None or width <= 0:
             return
         lines = self.draw(self._state, self._now, width)
-        if lines == self._lines:
+        if lines == self.lines:
             return
-        if len(lines) != len(self._lines):
+        if len(lines) != len(self.lines):
             self.styles.height = len(lines)
-        self._lines = lines
+        self.lines = lines
         self.refresh()
 
     def on_resize(self) -> None:
@@ -52,6 +52,6 @@ class Rows(Widget):
 
     def render_line(self, y: int) -> Strip:
         width = self.content_region.width
-        if y >= len(self._lines):
+        if y >= len(self.lines):
             return Strip.blank(width, self.rich_style)
-        return to_strip(self._lines[y], Palette.of(self.app), self.rich_style, width)
+        return to_strip(self.lines[y], Palette.of(self.app), self.rich_style, width)

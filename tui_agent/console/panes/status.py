@@ -31,7 +31,7 @@ RATED = 10.0
 class StatusLine(Rows):
     """Mode, work, step, model, policy, context, tokens, cost and time: shortened, then left out, by their weight."""
 
-    _lines = [(Span(" … OPENING ", "muted reverse bold"),)]
+    lines = [(Span(" … OPENING ", "muted reverse bold"),)]
     """Until there is a state."""
 
     def __init__(self) -> None:

@@ -51,7 +51,7 @@ class TrendsPane(LinePane):
     def show(self, state: RunState, now: float) -> None:
         """Show the steps of the run that have ended, and the estimate as it stands."""
         course, cognition = state.metrics.course, state.recovery.cognition
-        if (course, cognition) == self._parts and self._lines:
+        if (course, cognition) == self._parts and self.lines:
             return
         self._parts = (course, cognition)
         chance = state.recovery.policy.cognition == "chance"

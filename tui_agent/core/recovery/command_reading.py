@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from tui_agent.core.recovery.exit_code import is_loud, read_command
 from tui_agent.core.recovery.findings import checking_program, script_of
@@ -87,7 +88,7 @@ class _ScriptVisitor:
     def __init__(self, command: str, script: Script) -> None:
         self.script = script
         self.code_shown = bool(_SHOWS_CODE.search(command))
-        self.found: dict[str, object] = {}
+        self.found: dict[str, Any] = {}
         self.programs: list[str] = []
         self.prints_files = False
         self.runs_other = False
@@ -108,7 +109,7 @@ class _ScriptVisitor:
             writes=self.writes,
             edits=self.edits,
             runs_other=self.runs_other,
-            **self.found,  # type: ignore[arg-type]
+            **self.found,
         )
 
     def _silenced(self) -> tuple[tuple[str, ...], str]:

@@ -189,12 +189,13 @@ def _anchors(story: Story) -> set[int]:
 # --- words and numbers --------------------------------------------------------------------------------------
 
 
-def _prose(text: str) -> Markup:
-    """Markdown of the model as elements. Nothing in it becomes a tag, a link or a picture."""
+def _prose(text: str) -> str:
+    """Markdown of the model as elements, safe as they are: nothing in it becomes a tag, a link or a picture."""
     text = visible(text.strip())
     if len(text) > _LONGEST_PROSE:
         return Markup("<p class='plain'>{}</p>").format(text)
-    return Markup(_markdown().render(text))  # noqa: S704 - html is off, all text in it is escaped
+    rendered: str = _markdown().render(text)
+    return rendered
 
 
 @cache
