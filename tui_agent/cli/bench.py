@@ -17,7 +17,7 @@ from tui_agent.bench.operators import OPERATORS
 from tui_agent.bench.policies import CONTESTANTS, STANDARD
 from tui_agent.bench.report import write
 from tui_agent.bench.run import RealModel
-from tui_agent.cli.options import Parser, UsageError, add_cluster_option
+from tui_agent.cli.options import Parser, UsageError, add_cluster_option, overrides
 from tui_agent.cluster import ClusterError
 from tui_agent.config.settings import load_settings
 
@@ -110,8 +110,7 @@ def _bench(options: argparse.Namespace) -> int:
 def _real(options: argparse.Namespace) -> Any:
     if not options.model:
         return None
-    given = {"model": options.model, "api_base": options.api_base, "max_cost": options.max_cost}
-    return RealModel(load_settings({key: value for key, value in given.items() if value is not None}))
+    return RealModel(load_settings(overrides(options, "model", "api_base", "max_cost")))
 
 
 def _report(folders: Sequence[str]) -> int:

@@ -36,8 +36,6 @@ def main(arguments: Sequence[str]) -> int:
     """Print one section, or a line for each rule. Raises `UsageError` for an id that does not exist."""
     name = parser().parse(arguments).rule.strip().lower()
     sections = read_book(book_path())
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")
     if name == "list":
         widest = max(map(len, sections))
         sys.stdout.writelines(f"{section.rule:<{widest}}  {section.does}\n" for section in sections.values())

@@ -25,7 +25,7 @@ from tui_agent.agents.installing import (
 )
 from tui_agent.agents.keeper import last_event, log_counts
 from tui_agent.cli.hook import add_advice_options
-from tui_agent.cli.options import Parser, UsageError, add_place_options, one_of
+from tui_agent.cli.options import Parser, UsageError, add_place_options, one_of, overrides
 from tui_agent.config.settings import Settings, load_settings
 from tui_agent.quantities import age
 from tui_agent.terminal_text import one_line
@@ -63,8 +63,7 @@ def parser() -> Parser:
 def main(arguments: Sequence[str]) -> int:
     """Install, take out or show. Raises `UsageError`, `ConfigError`."""
     options = parser().parse(arguments)
-    places = {"state_dir": options.state_dir} if options.state_dir else {}
-    settings = load_settings(places, options.config)
+    settings = load_settings(overrides(options, "state_dir"), options.config)
     if options.verb == "status":
         wanted = [DIALECTS[options.agent]] if options.agent else DIALECTS.values()
         for one in wanted:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tui_agent.cli.options import Parser, UsageError, add_place_options, amount, one_of, overrides
+from tui_agent.cli.options import Parser, UsageError, add_place_options, amount, one_of, overrides, take_verb
 from tui_agent.config.errors import ConfigError, nearest
 from tui_agent.config.mcp_servers import (
     WORKSPACE_FILE,
@@ -88,11 +88,7 @@ def parser() -> Parser:
 def main(arguments: Sequence[str]) -> int:
     """Do one verb; its exit code. Raises `UsageError`."""
     words = list(arguments)
-    verb = words.pop(0) if words and not words[0].startswith("-") else "list"
-    if verb not in _VERBS:
-        near = nearest(verb, _VERBS)
-        hint = f"did you mean `agent-tui mcp {near}`?" if near else f"there are {', '.join(_VERBS)}."
-        raise UsageError(f"agent-tui mcp: there is no verb {verb!r}; {hint}")
+    verb = take_verb(words, _VERBS, "mcp") or "list"
     command: list[str] = []
     if verb == "add":
         words, command = _split(words)
@@ -100,10 +96,7 @@ def main(arguments: Sequence[str]) -> int:
     if (namespace.name is None) is (verb != "list"):
         needs = "takes no name" if verb == "list" else "needs the name of a server"
         raise UsageError(f"agent-tui mcp {verb} {needs}.")
-    given = {key: value for key, value in overrides(namespace).items() if key in {"workspace", "state_dir"}}
-    settings = load_settings(given, namespace.config)
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")
+    settings = load_settings(overrides(namespace, "workspace", "state_dir"), namespace.config)
     if verb == "add":
         return _add(settings, namespace, command)
     configured = load_servers(settings.workspace)

@@ -217,8 +217,19 @@ def add_console_options(parser: Parser) -> None:
 _NO_SETTINGS = frozenset({"config", "task", "name", "list", "session", "resume", "json"})
 
 
-def overrides(namespace: argparse.Namespace) -> dict[str, object]:
-    """The options that were given, by the key of their setting."""
-    return {
-        key: value for key, value in vars(namespace).items() if value is not None and key not in _NO_SETTINGS
-    }
+def overrides(namespace: argparse.Namespace, *only: str) -> dict[str, object]:
+    """The options that were given, by the key of their setting; `only`: where the command has others, too."""
+    given = {key: value for key, value in vars(namespace).items() if value is not None}
+    return {key: value for key, value in given.items() if (key in only if only else key not in _NO_SETTINGS)}
+
+
+def take_verb(words: list[str], verbs: Iterable[str], command: str, advice: str = "") -> str:
+    """Take the verb from the front of the words; "" where none stands there. Raises `UsageError` for one that is none,
+    with the nearest, or all of them, and the advice.
+    """
+    verb = words.pop(0) if words and not words[0].startswith("-") else ""
+    if verb and verb not in verbs:
+        near = nearest(verb, verbs)
+        hint = f"did you mean `agent-tui {command} {near}`?" if near else f"there are {', '.join(verbs)}."
+        raise UsageError(f"agent-tui {command}: there is no verb {verb!r}; {hint}\n{advice}".rstrip())
+    return verb

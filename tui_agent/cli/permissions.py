@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from tui_agent.cli.options import Parser, UsageError, add_place_options, one_of, overrides
+from tui_agent.cli.options import Parser, UsageError, add_place_options, one_of, overrides, take_verb
 from tui_agent.config.settings import Settings, load_settings
 from tui_agent.core.names import APPROVALS, Decision
 from tui_agent.permissions.judge import COMMAND_TOOL, Judgement, Permissions
@@ -48,24 +48,13 @@ def parser() -> Parser:
 def main(arguments: Sequence[str]) -> int:
     """Print the rules or a judgement. Raises `UsageError`."""
     words = list(arguments)
-    verb = words.pop(0) if words and not words[0].startswith("-") else "list"
-    if verb not in _VERBS:
-        raise UsageError(
-            f"agent-tui permissions: there is no verb {verb!r}; there are {', '.join(_VERBS)}.\n"
-            "A command stands in quotes behind `explain`."
-        )
+    advice = "A command stands in quotes behind `explain`."
+    verb = take_verb(words, _VERBS, "permissions", advice) or "list"
     namespace = parser().parse(words)
     if (namespace.subject is None) is (verb != "list"):
         needs = "takes no argument" if verb == "list" else "needs what it is about, in quotes"
         raise UsageError(f"agent-tui permissions {verb} {needs}.")
-    chosen = {
-        key: value
-        for key, value in overrides(namespace).items()
-        if key in {"approve", "workspace", "state_dir"}
-    }
-    settings = load_settings(chosen, namespace.config)
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")
+    settings = load_settings(overrides(namespace, "approve", "workspace", "state_dir"), namespace.config)
     match verb:
         case "explain":
             return _explain(settings, namespace)

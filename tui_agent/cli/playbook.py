@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tui_agent.cli.options import Parser, UsageError, add_place_options, overrides
+from tui_agent.cli.options import Parser, UsageError, add_place_options, overrides, take_verb
 from tui_agent.config.settings import Settings, load_settings
 from tui_agent.formats.importers.load import find_transcripts
 from tui_agent.formats.importers.transcript import TranscriptError
@@ -52,12 +52,9 @@ def parser() -> Parser:
 def main(arguments: Sequence[str]) -> int:
     """Do one verb; its exit code. Raises `UsageError`."""
     rest = list(arguments)
-    verb = rest.pop(0) if rest and not rest[0].startswith("-") else "list"
-    if verb not in _VERBS:
-        raise UsageError(f"agent-tui playbook: there is no verb {verb!r}; there are {', '.join(_VERBS)}.")
+    verb = take_verb(rest, _VERBS, "playbook") or "list"
     namespace = parser().parse(rest)
-    chosen = {key: value for key, value in overrides(namespace).items() if key in {"workspace", "state_dir"}}
-    settings = load_settings(chosen, namespace.config)
+    settings = load_settings(overrides(namespace, "workspace", "state_dir"), namespace.config)
     try:
         return _VERBS[verb](settings, Playbook(settings.state_dir, settings.workspace), namespace.words)
     except BrokenPipeError:

@@ -80,9 +80,6 @@ def _run(arguments: Sequence[str]) -> int:
         from tui_agent.store.session_store import SessionStore
 
         resume = SessionStore(settings.state_dir).resolve(namespace.resume)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
     return asyncio.run(_run_in(settings, task, resume))
 
 

@@ -6,12 +6,10 @@ single word that could be meant for a command is looked for among the verbs.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from tui_agent.cli.options import Parser, UsageError, add_place_options, count, one_of, overrides
-from tui_agent.config.errors import nearest
+from tui_agent.cli.options import Parser, add_place_options, count, one_of, overrides, take_verb
 from tui_agent.core.names import POLICIES
 from tui_agent.formats.exporters import FORMATS
 
@@ -49,23 +47,13 @@ def parser() -> Parser:
 def main(arguments: Sequence[str]) -> int:
     """Do one verb; its exit code."""
     words = list(arguments)
-    verb_name = words.pop(0) if words and not words[0].startswith("-") else ""
-    if verb_name and verb_name not in VERBS:
-        near = nearest(verb_name, VERBS)
-        hint = f"did you mean `agent-tui sessions {near}`?" if near else f"there are {', '.join(VERBS)}."
-        raise UsageError(
-            f"agent-tui sessions: there is no verb {verb_name!r}; {hint}\n`agent-tui sessions --help` explains them."
-        )
+    verb_name = take_verb(words, VERBS, "sessions", "`agent-tui sessions --help` explains them.")
     namespace = (_parser_of(verb_name) if verb_name else parser()).parse(words)
     from tui_agent.cli.session_verbs import WORK
     from tui_agent.config.settings import load_settings
     from tui_agent.store.session_store import SessionStore
 
-    settings = load_settings(
-        {key: value for key, value in overrides(namespace).items() if key == "state_dir"}, namespace.config
-    )
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")
+    settings = load_settings(overrides(namespace, "state_dir"), namespace.config)
     return WORK[verb_name or "list"](SessionStore(settings.state_dir), namespace)
 
 

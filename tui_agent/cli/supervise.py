@@ -12,7 +12,15 @@ from pathlib import Path
 from tui_agent.agents.dialect import Dialect
 from tui_agent.agents.dialects import DIALECTS
 from tui_agent.agents.supervision import INTERRUPTED, Limits, Supervisor
-from tui_agent.cli.options import Parser, UsageError, add_place_options, add_policy_option, amount, place
+from tui_agent.cli.options import (
+    Parser,
+    UsageError,
+    add_place_options,
+    add_policy_option,
+    amount,
+    overrides,
+    place,
+)
 from tui_agent.config.settings import load_settings, require_workspace
 from tui_agent.core.recovery.policy import preset
 
@@ -63,8 +71,7 @@ def parser() -> Parser:
 def main(arguments: Sequence[str]) -> int:
     """Run the command to its end. Raises `UsageError`, `ConfigError`."""
     namespace = parser().parse(arguments)
-    given = {"policy": namespace.policy, "workspace": namespace.workspace, "state_dir": namespace.state_dir}
-    settings = load_settings({key: value for key, value in given.items() if value}, namespace.config)
+    settings = load_settings(overrides(namespace, "policy", "workspace", "state_dir"), namespace.config)
     require_workspace(settings)
     dialect, program = _agent(namespace.command)
 

@@ -29,7 +29,5 @@ def print_session(settings: Settings, wanted: str | None) -> int:
     for notice in notices:
         sys.stderr.write(f"agent-tui: {visible(notice)}\n")
     shown = events if settings.at is None else [event for event in events if event.seq <= settings.at]
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")
     sys.stdout.write(transcript_text(shown))
     return 0
