@@ -1,4 +1,5 @@
-"""Seconds until the first request arrives, beside `import openai` in the same round: cold, and from a host that stays.
+"""Seconds until the first request arrives, beside `import openai` in the same round: of `run`, of the console with a
+task, and of a further tab; cold, and with a host that stays.
 
 Run `python benchmarks/first_request.py [ROUNDS] [--tree FOLDER …] [--peer "COMMAND {url}"]`. A peer is any command that
 calls the server at `{url}` with OpenAI's protocol. Ratios are what counts: the rest depends on the machine.
@@ -14,19 +15,34 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+
+from terminal import Terminal
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.openai_server import OpenAIServer, text  # noqa: E402
 
-RUN = ("-P", "-m", "tui_agent", "run", "Say hello.", "--model", "openai/local", "--api-base")
+PROGRAM = (sys.executable, "-P", "-m", "tui_agent")
+CALLS = ("--model", "openai/local", "--api-base")
+
+
+async def request_after(
+    server: OpenAIServer, began: float, over: Callable[[], bool], read: Callable[[], object]
+) -> float:
+    """Seconds since `began` until the server has one request more; not a number where the program is over before."""
+    before = len(server.requests)
+    while len(server.requests) == before and not over():
+        read()
+        await asyncio.sleep(0.002)
+    return time.perf_counter() - began if len(server.requests) > before else float("nan")
 
 
 async def first_request(server: OpenAIServer, command: list[str], environment: dict[str, str]) -> float:
     """Seconds from the start of the command until the server had its first request."""
-    before, began = len(server.requests), time.perf_counter()
+    began = time.perf_counter()
     process = await asyncio.create_subprocess_exec(
         *command,
         env=environment,
@@ -35,11 +51,27 @@ async def first_request(server: OpenAIServer, command: list[str], environment: d
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.DEVNULL,
     )
-    while len(server.requests) == before and process.returncode is None:  # noqa: ASYNC110
-        await asyncio.sleep(0.002)
-    seconds = time.perf_counter() - began
+    seconds = await request_after(server, began, lambda: process.returncode is not None, lambda: None)
     await process.wait()
-    return seconds if len(server.requests) > before else float("nan")
+    return seconds
+
+
+async def console_and_tab(server: OpenAIServer, environment: dict[str, str]) -> tuple[float, float]:
+    """The same of the console with a task; and from Enter after `/new TASK` until the request of that tab."""
+    own = [f"{name}={value}" for name, value in {**environment, "TERM": "xterm-256color"}.items()]
+    with Terminal(["env", "-i", *own, *PROGRAM, "Say hello.", *CALLS, server.url]) as terminal:
+
+        def over() -> bool:
+            return terminal.poll() is not None
+
+        def read() -> object:
+            return terminal.read(0.0)
+
+        console = await request_after(server, terminal.started, over, read)
+        await asyncio.to_thread(terminal.wait_for, b"Hello.", 60.0)
+        terminal.send(b"/new Say hello again.")
+        await asyncio.to_thread(terminal.drain, 1.0)
+        return console, await request_after(server, terminal.send(b"\r"), over, read)
 
 
 async def import_openai(environment: dict[str, str]) -> float:
@@ -61,22 +93,28 @@ async def main() -> None:
     seconds: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as home:
         plain = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-        plain |= {"HOME": home, "XDG_RUNTIME_DIR": home, "OPENAI_API_KEY": "none"}
+        places = {f"XDG_{name}_HOME": home for name in ("CONFIG", "STATE", "CACHE", "DATA")}
+        plain |= {"HOME": home, "XDG_RUNTIME_DIR": home, "OPENAI_API_KEY": "none", **places}
         async with OpenAIServer(text("Hello.")) as server:
-            staying = plain | {"PYTHONPATH": str(ROOT), "AGENT_TUI_HOST_MINUTES": "5"}
-            await first_request(server, [sys.executable, *RUN, server.url], staying)  # it comes to stay
+            run = [*PROGRAM, "run", "Say hello.", *CALLS, server.url]
+            cold = plain | {"PYTHONPATH": str(ROOT), "AGENT_TUI_HOST_MINUTES": "0"}
+            warm = cold | {"AGENT_TUI_HOST_MINUTES": "5"}
+            seconds["run, which leaves a host"] = [await first_request(server, run, warm)]
             for _ in range(options.rounds):
                 seconds.setdefault("import openai", []).append(await import_openai(plain))
-                for tree in (str(ROOT), *options.tree):
-                    own = plain | {"PYTHONPATH": tree}
-                    command = [sys.executable, *RUN, server.url]
-                    taken = await first_request(server, command, own)
-                    seconds.setdefault(f"run in {Path(tree).name}", []).append(taken)
-                taken = await first_request(server, [sys.executable, *RUN, server.url], staying)
-                seconds.setdefault("run, with a host that stays", []).append(taken)
+                for how, environment in (("cold", cold), ("host that stays", warm)):
+                    taken = await first_request(server, run, environment)
+                    seconds.setdefault(f"run, {how}", []).append(taken)
+                    console, tab = await console_and_tab(server, environment)
+                    seconds.setdefault(f"console, {how}", []).append(console)
+                    seconds.setdefault(f"a further tab, {how}", []).append(tab)
+                for tree in options.tree:
+                    taken = await first_request(server, run, cold | {"PYTHONPATH": tree})
+                    seconds.setdefault(f"run in {Path(tree).name}, cold", []).append(taken)
                 for peer in options.peer:
                     words = shlex.split(peer.replace("{url}", server.url))
-                    seconds.setdefault(words[0], []).append(await first_request(server, words, plain))
+                    taken = await first_request(server, words, plain)
+                    seconds.setdefault(Path(words[0]).name, []).append(taken)
     base = statistics.median(seconds["import openai"])
     sys.stdout.write(f"{'':34}{'median':>8}{'lowest':>8}{'ratio':>8}\n")
     for name, values in seconds.items():
