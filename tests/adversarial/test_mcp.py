@@ -24,8 +24,8 @@ from tui_agent.core import events
 from tui_agent.runtime.operator import ApprovalReply, ServerReply
 from tui_agent.session.opening import open_session
 from tui_agent.tools.mcp import connection
-from tui_agent.tools.mcp.connection import Patience
 from tui_agent.tools.mcp.offer import offered_schema
+from tui_agent.tools.mcp.patience import Patience
 from tui_agent.tools.mcp.status import Status
 
 

@@ -18,7 +18,7 @@ from tests.runtime.session_harness import assert_coherent, replayed
 from tui_agent.core import events
 from tui_agent.runtime.operator import ServerReply
 from tui_agent.tools.mcp import connection
-from tui_agent.tools.mcp.connection import Patience
+from tui_agent.tools.mcp.patience import Patience
 
 
 def results(seen: list[events.Event]) -> list[str]:

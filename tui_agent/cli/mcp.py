@@ -33,9 +33,8 @@ from tui_agent.sandbox.taken_back import TakenBack, Watch
 from tui_agent.session.session import for_server, sandbox_policy
 from tui_agent.store.mcp_trust import McpTrust
 from tui_agent.terminal_text import one_line, sanitize
-from tui_agent.tools.mcp.connection import Question, Reply
 from tui_agent.tools.mcp.servers import McpServers, Row
-from tui_agent.tools.mcp.status import Status
+from tui_agent.tools.mcp.status import Question, Reply, Status
 from tui_agent.tools.registry import ToolRegistry
 
 _EXAMPLE = """

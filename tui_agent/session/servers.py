@@ -6,7 +6,7 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 from pydantic import JsonValue
 
@@ -20,11 +20,8 @@ from tui_agent.store.recorder import SessionRecorder
 from tui_agent.store.redaction import worth_masking
 from tui_agent.terminal_text import one_line, sanitize
 from tui_agent.tools.mcp.servers import McpServers, Row
-from tui_agent.tools.mcp.status import Status
+from tui_agent.tools.mcp.status import Question, Reply, Status
 from tui_agent.tools.registry import ToolRegistry
-
-if TYPE_CHECKING:
-    from tui_agent.tools.mcp.connection import Question, Reply
 
 MOST_FIELDS = 30
 _LONGEST_MESSAGE = 4_000
@@ -130,8 +127,6 @@ class SessionServers:
 
     async def ask(self, question: Question) -> Reply:
         """Put a server's question to the operator."""
-        from tui_agent.tools.mcp.connection import Reply
-
         properties = question.schema.get("properties")
         fields = dict(list(properties.items())[:MOST_FIELDS]) if isinstance(properties, dict) else {}
         # The server's names of its fields, by those that are shown.

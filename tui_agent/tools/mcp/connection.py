@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import httpx2
@@ -28,58 +26,16 @@ from tui_agent.terminal_text import one_line
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.mcp import transport
 from tui_agent.tools.mcp.content import prompt_text, resource_text
-from tui_agent.tools.mcp.offer import MOST_TOOLS, Described
-from tui_agent.tools.mcp.status import Prompt, PromptArgument, Resource, Status
+from tui_agent.tools.mcp.lists import Lists, listed
+from tui_agent.tools.mcp.open_calls import OpenCalls
+from tui_agent.tools.mcp.patience import Breaker, Patience
+from tui_agent.tools.mcp.status import Question, Reply, Status
 
 logger = logging.getLogger(__name__)
 
-MOST_LISTED = 1_000
-"""Resources, templates and prompts of each kind that are kept of one server."""
-_PAGES = 50
 _CLOSED = frozenset({types.CONNECTION_CLOSED})
 _STRIKES = 3
 """Calls in a row without an answer after which the connection is made anew."""
-
-
-@dataclass(frozen=True)
-class Patience:
-    """How long things may take, and when a server is given up for a while. Seconds, unless said otherwise."""
-
-    connect: float = 60.0
-    """A program that is fetched before its first start takes long."""
-    reconnect: float = 15.0
-    """How long a call waits for a connection that is being made again."""
-    stable: float = 30.0
-    """A connection that lasted so long is no sign of a broken server when it ends."""
-    backoff: float = 0.5
-    backoff_cap: float = 30.0
-    failures: int = 5
-    """Failed or short connections in a row that open the breaker."""
-    open_for: float = 60.0
-    """How long the breaker stays open the first time; doubled when the next try fails."""
-    open_cap: float = 900.0
-    relist: float = 1.0
-    """Least time between two looks at a list that the server says has changed,"""
-    relist_often: float = 30.0
-    """and once it has said so ten times."""
-
-
-@dataclass(frozen=True)
-class Question:
-    """What a server asks the operator: the values of a form, or to open an address."""
-
-    server: str
-    message: str
-    schema: Mapping[str, Any] = field(default_factory=dict)
-    url: str = ""
-
-
-@dataclass(frozen=True)
-class Reply:
-    """accept, with the form's values; decline: no; cancel: not answered."""
-
-    action: str
-    content: Mapping[str, Any] | None = None
 
 
 class Surroundings(Protocol):
@@ -110,9 +66,7 @@ class Connection:
         self.status = Status.CONNECTING
         self.why = ""
         """What went wrong last, in words."""
-        self.tools: tuple[Described, ...] = ()
-        self.resources: tuple[Resource, ...] = ()
-        self.prompts: tuple[Prompt, ...] = ()
+        self.lists = Lists()
         self.server = ""
         """Name and version, as the server gives them."""
         self.protocol = ""
@@ -120,6 +74,7 @@ class Connection:
         """When the next try comes, on the event loop's clock."""
         self._around = surroundings
         self._patience = Patience()
+        self._breaker = Breaker(self._patience)
         self._client: Client | None = None
         self._line: transport.Line | None = None
         self._settled = asyncio.Event()
@@ -127,17 +82,12 @@ class Connection:
         self._tried = asyncio.Event()
         """The first try is over, however it ended."""
         self._again = asyncio.Event()
-        self._timers: set[asyncio.Timeout] = set()
-        self._asking = 0
-        self._question: asyncio.Future[Reply] | None = None
-        """What the operator is being asked for the server."""
+        self._calls = OpenCalls(entry.name, entry.call_limit)
         self._strikes = 0
         self._stale = asyncio.Event()
         self._listed = asyncio.Event()
         """The lists are as the server last said, but for a server that says too often that they changed."""
         self._listed.set()
-        self._failures = 0
-        self._opened = 0
         self._old_first = False
         """Begin with the older handshake: the server did not survive being asked for the newer protocol."""
 
@@ -162,31 +112,20 @@ class Connection:
             stood = self.status is Status.READY
             if not stood:
                 self._old_first = not self._old_first
-            stable = stood and loop.time() - began >= self._patience.stable
-            self._failures = 1 if stable else self._failures + 1
+            self._breaker.ended(loop.time() - began if stood else None)
             await self._wait_before_next(final=final)
 
     async def _wait_before_next(self, *, final: bool) -> None:
-        patience, now = self._patience, asyncio.get_running_loop().time()
         self._again.clear()
-        delay: float | None = None
-        if final:
-            self._set(Status.FAILED)
-        elif self._failures >= patience.failures:
-            delay = min(patience.open_cap, patience.open_for * 2**self._opened)
-            self._opened += 1
-            self.retry_at = now + delay
-            self._set(Status.OPEN)
-        else:
-            longest = min(patience.backoff_cap, patience.backoff * 2 ** (self._failures - 1))
-            delay = longest * random.SystemRandom().uniform(0.5, 1.0)
-            self.retry_at = now + delay
-            self._set(Status.RETRYING)
+        status, delay = (Status.FAILED, None) if final else self._breaker.next_try()
+        if delay is not None:
+            self.retry_at = asyncio.get_running_loop().time() + delay
+        self._set(status)
         with suppress(TimeoutError):
             async with asyncio.timeout(delay):
                 await self._again.wait()
         if self._again.is_set():
-            self._failures = self._opened = 0
+            self._breaker.forget()
         self._set(Status.CONNECTING)
 
     def reconnect(self) -> None:
@@ -205,7 +144,7 @@ class Connection:
                 client_info=types.Implementation(name="agent-tui", version=__version__),
                 message_handler=self._on_message,
                 list_roots_callback=self._on_roots,
-                elicitation_callback=None if self._around.ask is None else self._on_elicitation,
+                elicitation_callback=None if self._around.ask is None else self._on_question,
                 cache=None,
                 mode="legacy" if self._old_first else "auto",
             )
@@ -213,7 +152,7 @@ class Connection:
                 await self._ended_or(line, client.__aenter__())
             try:
                 async with asyncio.timeout_at(limit.when()):
-                    await self._ended_or(line, self._list_all(client))
+                    self.lists = await self._ended_or(line, listed(client))
                 self._introduce(client)
                 await self._stay(client, line)
             finally:
@@ -224,8 +163,7 @@ class Connection:
     async def _stay(self, client: Client, line: transport.Line) -> None:
         """Offer what it has until the line ends."""
         self._client = client
-        if self._opened:
-            self._failures = self._opened = 0
+        self._breaker.connected()
         self._set(Status.READY)
         watching = asyncio.create_task(self._watch(client))
         try:
@@ -315,18 +253,6 @@ class Connection:
 
     # --- lists ----------------------------------------------------------------------------------------------
 
-    async def _list_all(self, client: Client) -> None:
-        capabilities = client.server_capabilities
-        self.tools = await _tools(client) if capabilities.tools is not None else ()
-        self.resources, self.prompts = (), ()
-        # A server that fails to list what is only offered to the operator is still good for its tools.
-        with suppress(MCPError):
-            if capabilities.resources is not None:
-                self.resources = await _resources(client)
-        with suppress(MCPError):
-            if capabilities.prompts is not None:
-                self.prompts = await _prompts(client)
-
     async def _on_message(self, message: Any) -> None:
         if isinstance(
             message,
@@ -353,16 +279,16 @@ class Connection:
                     self._listed.clear()
                 times, last = times + 1, clock()
                 self._stale.clear()
-                before = (self.tools, self.resources, self.prompts)
+                before = self.lists
                 try:
                     async with asyncio.timeout(patience.connect):
-                        await self._list_all(client)
+                        self.lists = await listed(client)
                 except (MCPError, TimeoutError, ValueError) as error:
                     logger.info("%s: its lists could not be read again: %s", self.entry.name, error)
                     continue
                 finally:
                     self._listed.set()
-                if before != (self.tools, self.resources, self.prompts):
+                if before != self.lists:
                     self._around.changed(self)
         finally:
             self._listed.set()
@@ -390,50 +316,8 @@ class Connection:
         root = {"uri": self._around.workspace_uri, "name": "workspace"}
         return types.ListRootsResult.model_validate({"roots": [root]})
 
-    async def _on_elicitation(self, context: Any, params: Any) -> types.ElicitResult | types.ErrorData:
-        ask = self._around.ask
-        # Who asks without being called, or again before the answer, gets none: cards are the operator's time.
-        if ask is None or not self._timers or self._asking:
-            return types.ElicitResult(action="cancel")
-        question = Question(
-            self.entry.name,
-            str(params.message),
-            dict(getattr(params, "requested_schema", None) or {}),
-            str(getattr(params, "url", "") or ""),
-        )
-        self._pause_timers()
-        self._question = asked = asyncio.ensure_future(ask(question))
-        try:
-            reply = await asyncio.shield(asked)
-        except asyncio.CancelledError:
-            if not asked.cancelled():
-                # The server took its question back, or the connection ended.
-                asked.cancel()
-                raise
-            reply = Reply("cancel")
-        finally:
-            self._question = None
-            self._go_on_timers()
-        content = (
-            dict(reply.content or {}) if reply.action == "accept" and not getattr(params, "url", "") else None
-        )
-        return types.ElicitResult.model_validate({"action": reply.action, "content": content})
-
-    def _pause_timers(self) -> None:
-        self._asking += 1
-        for timer in self._timers:
-            timer.reschedule(None)
-
-    def _go_on_timers(self) -> None:
-        self._asking -= 1
-        if not self._asking:
-            for timer in self._timers:
-                self._alive(timer)
-
-    def _alive(self, timer: asyncio.Timeout) -> None:
-        """A sign of life: the silence begins anew."""
-        if not self._asking and not timer.expired():
-            timer.reschedule(asyncio.get_running_loop().time() + self.entry.call_limit)
+    async def _on_question(self, context: Any, params: Any) -> types.ElicitResult | types.ErrorData:
+        return await self._calls.asked(params, self._around.ask)
 
     # --- what is asked of the server ------------------------------------------------------------------------
 
@@ -449,7 +333,7 @@ class Connection:
 
             async def on_progress(progress: float, total: float | None, message: str | None) -> None:
                 if asyncio.get_running_loop().time() < last:
-                    self._alive(timer)
+                    self._calls.alive(timer)
                 show(_progress_line(progress, total, message))
 
             return await client.call_tool(tool, arguments, progress_callback=on_progress)
@@ -473,11 +357,9 @@ class Connection:
         client = await self._ready()
         line = self._line
         limit = self.entry.call_limit
-        timer = asyncio.timeout(None if self._asking else limit)
         began = asyncio.get_running_loop().time()
-        self._timers.add(timer)
         try:
-            async with timer:
+            async with self._calls.one_more() as timer:
                 yield client, timer
             self._strikes = 0
         except TimeoutError:
@@ -507,11 +389,6 @@ class Connection:
                 f"The server {self.entry.name} failed at {what}: {one_line(str(error), 600)}",
                 unknown_effect=effect,
             ) from None
-        finally:
-            self._timers.discard(timer)
-            if not self._timers and self._question is not None:
-                # The call for which the server asked is over, also where the server does not notice.
-                self._question.cancel()
 
     def _failed(self, error: MCPError, line: transport.Line | None, what: str, *, effect: bool) -> ToolError:
         code, text = error.error.code, one_line(error.error.message, 2_000)
@@ -591,60 +468,3 @@ class _Given:
 def _progress_line(done: float, total: float | None, message: str | None) -> str:
     share = f"{done:g}" if not total else f"{done:g} of {total:g}"
     return f"{share} · {one_line(message, 400)}\n" if message else f"{share}\n"
-
-
-async def _pages(get: Callable[[str | None], Awaitable[Any]], items: str, most: int) -> list[Any]:
-    found: list[Any] = []
-    cursor: str | None = None
-    for _ in range(_PAGES):
-        page = await get(cursor)
-        found += getattr(page, items)
-        cursor = page.next_cursor
-        if not cursor or len(found) >= most:
-            break
-    return found[:most]
-
-
-async def _tools(client: Client) -> tuple[Described, ...]:
-    listed = await _pages(lambda cursor: client.list_tools(cursor=cursor), "tools", MOST_TOOLS * 4)
-    described = []
-    for tool in listed:
-        hints = tool.annotations
-        read_only = bool(hints is not None and hints.read_only_hint)
-        destructive = not read_only and (hints is None or hints.destructive_hint is not False)
-        described.append(
-            Described(
-                tool.name, tool.description or tool.title or "", tool.input_schema, read_only, destructive
-            )
-        )
-    return tuple(described)
-
-
-async def _resources(client: Client) -> tuple[Resource, ...]:
-    listed = await _pages(lambda cursor: client.list_resources(cursor=cursor), "resources", MOST_LISTED)
-    templates: list[Any] = []
-    with suppress(MCPError):  # many servers know no templates
-        templates = await _pages(
-            lambda cursor: client.list_resource_templates(cursor=cursor), "resource_templates", MOST_LISTED
-        )
-    return (
-        *(_resource(str(item.uri), item) for item in listed),
-        *(_resource(str(item.uri_template), item, template=True) for item in templates),
-    )
-
-
-def _resource(uri: str, item: Any, *, template: bool = False) -> Resource:
-    about = one_line(item.title or item.name or "", 80), one_line(item.description or "", 200)
-    return Resource(uri, *about, template=template)
-
-
-async def _prompts(client: Client) -> tuple[Prompt, ...]:
-    listed = await _pages(lambda cursor: client.list_prompts(cursor=cursor), "prompts", MOST_LISTED)
-    return tuple(
-        Prompt(
-            item.name,
-            one_line(item.description or item.title or "", 200),
-            tuple(PromptArgument(each.name, bool(each.required)) for each in item.arguments or ()),
-        )
-        for item in listed
-    )

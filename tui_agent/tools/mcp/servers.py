@@ -18,11 +18,11 @@ from tui_agent.config.mcp_servers import ConfiguredServers, ServerEntry
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.mcp.offer import Offered, offer, slugs
-from tui_agent.tools.mcp.status import Prompt, Resource, Status
+from tui_agent.tools.mcp.status import Prompt, Question, Reply, Resource, Status
 from tui_agent.tools.mcp.tool import ServerTool
 
 if TYPE_CHECKING:
-    from tui_agent.tools.mcp.connection import Connection, Question, Reply
+    from tui_agent.tools.mcp.connection import Connection
     from tui_agent.tools.registry import ToolRegistry
 
 _LIST_WAIT = 2.0
@@ -225,12 +225,12 @@ class McpServers:
 
     async def _offer(self, connection: Connection) -> None:
         entry = connection.entry
-        tools = connection.tools
+        tools = connection.lists.tools
         try:
             offered, notices = await asyncio.to_thread(offer, entry.name, self._slugs[entry.name], tools)
         except Exception as error:  # noqa: BLE001 - what a server says of its tools costs its tools and no more
             offered, notices = [], [f"its tools cannot be offered ({type(error).__name__})"]
-        if connection.tools is not tools:
+        if connection.lists.tools is not tools:
             return  # a newer list is on its way
         self._offered[entry.name] = (tuple(offered), tuple(notices))
         # Also of a server that is away: the request begins as before, and calls are refused with the reason.
@@ -260,7 +260,7 @@ class McpServers:
         if connection.status in {Status.OPEN, Status.RETRYING}:
             retry = max(0.0, connection.retry_at - asyncio.get_running_loop().time())
         return Row(
-            entry, connection.status, connection.why, offered, connection.resources, connection.prompts,
+            entry, connection.status, connection.why, offered, connection.lists.resources, connection.lists.prompts,
             connection.server, retry, notices,
         )  # fmt: skip
 

@@ -1,9 +1,11 @@
-"""How a server stands, and what it offers the operator. Does not need the SDK."""
+"""How a server stands, what it offers the operator, and what it asks. Does not need the SDK."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 
 class Status(StrEnum):
@@ -45,3 +47,21 @@ class Prompt:
     name: str
     description: str = ""
     arguments: tuple[PromptArgument, ...] = ()
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a server asks the operator: the values of a form, or to open an address."""
+
+    server: str
+    message: str
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """accept, with the form's values; decline: no; cancel: not answered."""
+
+    action: str
+    content: Mapping[str, Any] | None = None

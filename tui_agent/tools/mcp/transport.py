@@ -114,6 +114,9 @@ async def stdio(entry: ServerEntry, line: Line, sandbox: Sandbox) -> AsyncIterat
     """Start the server and talk over its pipes. When this is left, or we die, nothing of the server runs on, and what
     it wrote in the sandbox for programs outside to run later is taken back, as while it runs.
 
+    The SDK's own transport cannot be bounded from outside: it keeps a line of any length, hands no leash to the
+    process, and tells neither the exit code nor what came beside the protocol.
+
     Raises `OSError` where it cannot be started.
     """
     inside = Inside(sandbox)
