@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,12 +29,14 @@ if TYPE_CHECKING:
     from tui_agent.session.replay import Replay
     from tui_agent.session.session import Session
 
+SETTINGS_MODULES = ("pydantic", "tui_agent.config.settings", "tui_agent.models.choose")
+"""What says which model is called: its host starts before anything else is imported."""
+
 MODULES = (
-    "pydantic",
+    *SETTINGS_MODULES,
     "tui_agent.core.events",
     "tui_agent.core.state",
     "tui_agent.core.fold",
-    "tui_agent.config.settings",
     "tui_agent.runtime.operator",
     "tui_agent.session.opening",
 )
@@ -98,17 +100,24 @@ async def open_live(
     `look` gets what can be seen of a long session before all of it was read (see `store.journal_tail`); `host_for`
     gives the model host that sessions share, None: each has its own.
     """
-    await load_modules(MODULES)
+    await load_modules(SETTINGS_MODULES)
     from tui_agent.config.settings import load_settings, require_model, require_workspace
-    from tui_agent.session.opening import open_session
-    from tui_agent.store.journal_tail import latest
 
     overrides = dict(arguments.overrides)
     if arguments.step:
         overrides["step"] = True
     settings = await asyncio.to_thread(load_settings, overrides, arguments.config)
+    hosted = host_for(settings)
+    warming = None
+    if hosted is not None and arguments.demo is None and arguments.resume is None and settings.model:
+        # What else a session takes is imported beside it. A session that is resumed names its model itself.
+        warming = asyncio.create_task(_warmed_up(settings, hosted))
+    await load_modules(MODULES)
+    from tui_agent.session.opening import open_session
+    from tui_agent.store.journal_tail import latest
+
     if arguments.demo is not None:
-        return await _open_demo(arguments.demo, overrides, settings, operator, host_for(settings))
+        return await _open_demo(arguments.demo, overrides, settings, operator, hosted)
     folder = None
     if arguments.resume is not None:
         folder = await asyncio.to_thread(_find, arguments.resume, settings)
@@ -118,9 +127,18 @@ async def open_live(
         require_workspace(settings)
         require_model(settings)
     with yielding_threads():
-        session = await open_session(settings, operator, resume=folder, hosted=host_for(settings))
-    session.warm_up()
+        session = await open_session(settings, operator, resume=folder, hosted=hosted)
+    session.warm_up(warming)
     return Opened(session, session.settings, arguments.task)
+
+
+async def _warmed_up(settings: Settings, hosted: Model) -> None:
+    from tui_agent.models.choose import ModelByName
+    from tui_agent.models.protocol import ModelFault
+    from tui_agent.models.scenario_checks import ScenarioError
+
+    with suppress(ModelFault, ScenarioError):  # said when the session opens, or when the model is called
+        await ModelByName(settings, hosted).start()
 
 
 async def _open_demo(

@@ -216,9 +216,12 @@ class Session:
         """Whether a run goes on in this process."""
         return self._run is not None and not self._run.done()
 
-    def warm_up(self) -> None:
-        """Get the model ready in the background, so that the first call need not wait for it."""
-        self._warming = asyncio.get_running_loop().create_task(self._start_model(), name="warm-up")
+    def warm_up(self, begun: asyncio.Task[None] | None = None) -> None:
+        """Get the model ready in the background, so that the first call need not wait for it; `begun`: that is under
+        way.
+        """
+        loop = asyncio.get_running_loop()
+        self._warming = begun or loop.create_task(self._start_model(), name="warm-up")
         self._start_sandbox()
 
     async def _start_model(self) -> None:
