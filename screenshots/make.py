@@ -166,7 +166,7 @@ async def until(app: ConsoleApp, pilot: Pilot[None], picture: Picture) -> None:
             raise TimeoutError(f"{picture.name}: its moment did not come in {PATIENCE:.0f} s")
         if (
             picture.answer
-            and screen.operator.questions
+            and screen.live.operator.questions
             and not (screen.state and picture.moment(screen.state))
         ):
             answer(screen, ANSWERS.get(picture.demo, ADVICE))
@@ -182,7 +182,7 @@ async def settled(app: ConsoleApp, pilot: Pilot[None]) -> None:
     assert isinstance(screen, LiveScreen)
     for _ in range(200):
         card = None if screen.card_host is None else screen.card_host.card
-        if not screen.operator.questions or (card is not None and card.has_focus_within):
+        if not screen.live.operator.questions or (card is not None and card.has_focus_within):
             return
         await pilot.pause(0.05)
 
@@ -198,9 +198,9 @@ def read(screen: LiveScreen, wanted: str) -> bool:
 
 def stepped(screen: LiveScreen) -> bool:
     """Let requests go until one waits that carries a note."""
-    gate = screen.operator.waiting_gate
+    gate = screen.live.operator.waiting_gate
     if gate is not None and gate.note is None:
-        screen.operator.open_gate()
+        screen.live.operator.open_gate()
     return gate is not None and gate.note is not None
 
 
@@ -209,7 +209,7 @@ def answer(screen: LiveScreen, words: str) -> None:
     from tui_agent.frontend.operator import ApprovalQuestion, EscalationQuestion
     from tui_agent.runtime.operator import ApprovalReply, EscalationReply
 
-    for question in list(screen.operator.questions):
+    for question in list(screen.live.operator.questions):
         if isinstance(question, ApprovalQuestion):
             question.settle(ApprovalReply("once"))
         elif isinstance(question, EscalationQuestion):

@@ -215,7 +215,7 @@ class LiveSession(DrivenConsole):
         def answered(reply: ApprovalReply) -> Event:
             return ApprovalAnswered(id=asked.id, decision=reply.decision, reason=reply.reason)
 
-        return self._waits(asked, self.screen.operator.approve(asked), answered)
+        return self._waits(asked, self.screen.live.operator.approve(asked), answered)
 
     def escalate(self, **fields: Any) -> asyncio.Task[EscalationReply]:
         """The loop needs an answer."""
@@ -233,7 +233,7 @@ class LiveSession(DrivenConsole):
         def answered(reply: EscalationReply) -> Event:
             return escalation_answered(raised, reply.choice, reply.text, reply.input, reply.by)
 
-        return self._waits(raised, self.screen.operator.answer(raised), answered)
+        return self._waits(raised, self.screen.live.operator.answer(raised), answered)
 
     def consult(self, **fields: Any) -> asyncio.Task[ServerReply]:
         """An MCP server asks, or is to be trusted."""
@@ -244,12 +244,12 @@ class LiveSession(DrivenConsole):
         def answered(reply: ServerReply) -> Event:
             return ServerAnswered(id=asked.id, server=asked.server, decision=reply.decision)
 
-        return self._waits(asked, self.screen.operator.consult(asked), answered)
+        return self._waits(asked, self.screen.live.operator.consult(asked), answered)
 
     def gate(self, note: str | None = None) -> asyncio.Task[GateReply]:
         """The loop is about to send a request."""
         outline = RequestOutline(4, "scripted:x", 12, 3_400, 2, ("bash", "read_file"), note)
-        return self._task(self.screen.operator.gate(outline))
+        return self._task(self.screen.live.operator.gate(outline))
 
     def _waits(
         self, asked: Event, reply: Coroutine[Any, Any, T], answered: Callable[[T], Event]
@@ -296,7 +296,7 @@ async def live(size: tuple[int, int] = (120, 40)) -> AsyncIterator[LiveSession]:
     app = HandConsole(session)
     async with app.run_test(size=size, notifications=True) as pilot:
         made = LiveSession(app, pilot, session)
-        await made.until(lambda: made.screen.dashboard is not None and made.screen.session is not None)
+        await made.until(lambda: made.screen.dashboard is not None and made.screen.live.session is not None)
         await made.until(lambda: made.screen.status is not None and made.screen.status.is_attached)
         yield made
         picture(app)  # what cannot be drawn fails the test

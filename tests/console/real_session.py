@@ -39,7 +39,7 @@ class RealApp(ConsoleApp):
             return
         assert isinstance(screen, LiveScreen)
         await screen.complete()
-        session = await open_session(self._settings, screen.operator, self._model, self._resume)
+        session = await open_session(self._settings, screen.live.operator, self._model, self._resume)
         screen.opened = Opened(session, self._settings)
         await screen.attach(session)
 
@@ -52,7 +52,7 @@ class RealConsole(DrivenConsole):
 
     @property
     def session(self) -> Session:
-        session = self.screen.session
+        session = self.screen.live.session
         assert session is not None
         return session
 
@@ -84,7 +84,7 @@ async def real_live(
     app = RealApp(settings, scripted_model(turns), overrides or {}, resume)
     async with app.run_test(size=size, notifications=True) as pilot:
         made = RealConsole(app, pilot, workspace)
-        await made.until(lambda: made.screen.session is not None and made.screen.status is not None)
+        await made.until(lambda: made.screen.live.session is not None and made.screen.status is not None)
         try:
             yield made
         finally:

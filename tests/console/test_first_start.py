@@ -120,7 +120,9 @@ async def test_where_nothing_is_found_it_says_what_to_do_and_offers_the_demo(
         await until(pilot, lambda: app.opened is not None)
         screen = app.screen_stack[0]
         assert isinstance(screen, LiveScreen)
-        await until(pilot, lambda: screen.session is not None and screen.session.state.run.number == 1)
+        await until(
+            pilot, lambda: screen.live.session is not None and screen.live.session.state.run.number == 1
+        )
 
 
 async def test_a_theme_can_be_chosen_before_the_model(

@@ -12,6 +12,7 @@ import pytest
 from tests.console.live_harness import HandConsole, HandSession, LiveSession, live
 from tui_agent.console.looks.splash import conversation_width
 from tui_agent.console.panes import ConversationPane
+from tui_agent.console.prompt.queued import QueuedMessages
 from tui_agent.console.screens.ask import LeaveScreen
 from tui_agent.console.screens.help import HelpScreen, help_lines, sections
 from tui_agent.console.screens.inbox import InboxScreen
@@ -995,10 +996,10 @@ async def test_a_model_that_cannot_be_is_refused_in_words() -> None:
 async def test_what_is_asked_before_the_session_is_open_is_done_in_its_order() -> None:
     async with live() as console:
         screen, session = console.screen, console.session
-        screen.session = None
-        await screen.submit("first")
+        screen.live.session = None
+        await screen.commands.submit("first")
         screen.commands.run("pause")
-        await screen.submit("second")
+        await screen.commands.submit("second")
         await screen.attach(session)  # type: ignore[arg-type]
         orders = [done for done in session.done if done[0] in {"submit", "mode"}]
         assert orders == [("submit", "first"), ("mode", "PAUSED"), ("submit", "second")]
@@ -1007,15 +1008,16 @@ async def test_what_is_asked_before_the_session_is_open_is_done_in_its_order() -
 async def test_a_message_is_dropped_once_and_no_other_for_it_before_the_session_is_open_and_after() -> None:
     async with live() as console:
         screen, session = console.screen, console.session
-        screen.session = None
+        screen.live.session = None
         for text in ("one", "two", "three"):
-            await screen.submit(text)
-        first, second, _ = screen.queue
-        assert screen.unqueue(first.id)
-        assert not screen.unqueue(first.id)
-        assert [message.text for message in screen.queue] == ["two", "three"]
+            await screen.commands.submit(text)
+        first, second, _ = screen.queue.waiting
+        assert screen.queue.drop(first.id)
+        assert not screen.queue.drop(first.id)
+        assert [message.text for message in screen.queue.waiting] == ["two", "three"]
         await screen.attach(session)  # type: ignore[arg-type]
-        screen.take_back(second)
+        screen.post_message(QueuedMessages.Chosen(second, "edit"))
+        await console.pilot.pause()
         assert console.prompt == ""
         await console.until(lambda: "gone out already" in console.remarks())
 

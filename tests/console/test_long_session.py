@@ -69,7 +69,7 @@ async def test_its_end_is_shown_and_a_message_waits_until_the_whole_was_read(
         await until(pilot, lambda: "Answer number 30" in picture(app))
         screen = app.shown
         assert isinstance(screen, LiveScreen)
-        assert screen.session is None
+        assert screen.live.session is None
         assert "OPENING" in picture(app)
 
         # A message is taken; the operator looks at something further up.
@@ -84,10 +84,12 @@ async def test_its_end_is_shown_and_a_message_waits_until_the_whole_was_read(
         assert place
 
         read.set()
-        await until(pilot, lambda: screen.session is not None and "The whole is known" in str(screen.state))
+        await until(
+            pilot, lambda: screen.live.session is not None and "The whole is known" in str(screen.state)
+        )
         await until(pilot, lambda: "OPENING" not in picture(app))
-        assert screen.session is not None
-        assert "The whole is known" in screen.session.state.run.answer
+        assert screen.live.session is not None
+        assert "The whole is known" in screen.live.session.state.run.answer
         assert under_cursor(app) == place
         new = re.search(r"↓ (\d+) new", picture(app))
         assert new is not None

@@ -230,8 +230,8 @@ async def _queue_chosen(console: LiveSession) -> None:
 
 
 async def _remarks(console: LiveSession) -> None:
-    for message in console.screen.queue:
-        console.screen.unqueue(message.id)
+    for message in console.screen.queue.waiting:
+        console.screen.queue.drop(message.id)
     console.screen.say("The next call goes to openai/gpt-5-mini.")
     console.screen.say(
         "There is no policy nonsense. The policies are forge, gigi, funnelcanary, hpd.", "warning"

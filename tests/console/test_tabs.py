@@ -78,7 +78,7 @@ class Console:
             invocation = commands.parse(text)
             screen.commands.run(invocation.command.name, invocation.argument)
         else:
-            await screen.submit(text)
+            await screen.commands.submit(text)
 
 
 async def test_the_inbox_names_the_call_that_a_question_is_about() -> None:

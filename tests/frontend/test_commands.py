@@ -8,13 +8,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.console.real_session import real_live
 from tests.console.terminal import LIMIT, ROOT
-from tui_agent.console.commands import DashboardCommands, LiveCommands, ReplayCommands
+from tui_agent.console.commands.shown import ShownCommands
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.frontend.arguments import ConsoleArguments
@@ -32,15 +31,14 @@ def no_keys() -> Iterator[None]:
     use_keys({})
 
 
-def own(made: DashboardCommands) -> set[str]:
+def own(made: ShownCommands) -> set[str]:
     return set(made.own)
 
 
 def test_every_command_has_one_implementation() -> None:
     """In the layer without Textual, or, where it is about a screen alone, on that screen."""
-    screen: Any = LiveScreen(ConsoleArguments(), "tab-1")
-    replay: Any = ReplayScreen(ConsoleArguments(), "tab-1")
-    live, over_recording = LiveCommands(screen), ReplayCommands(replay)
+    live = LiveScreen(ConsoleArguments(), "tab-1").commands
+    over_recording = ReplayScreen(ConsoleArguments(), "tab-1").commands
     assert set(OF_WHAT_IS_SHOWN) < set(OF_A_SESSION)
     assert not own(live) & set(OF_A_SESSION)
     assert own(live) | set(OF_A_SESSION) == set(BY_NAME)

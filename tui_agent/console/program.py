@@ -22,6 +22,7 @@ from textual.filter import Monochrome, NoColor
 from textual.theme import BUILTIN_THEMES
 
 from tui_agent.config.errors import ConfigError, MissingModelError
+from tui_agent.console.looks.command_keys import no_key
 from tui_agent.console.looks.hints import name_keys
 from tui_agent.console.looks.themes import (
     DEFAULT_THEME,
@@ -32,7 +33,7 @@ from tui_agent.console.looks.themes import (
     theme_folders,
     user_theme_folder,
 )
-from tui_agent.console.screens.dashboard_screen import DashboardScreen, no_key
+from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.tabs import toasts
 from tui_agent.console.tabs.session_app import SessionApp
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 
     from tui_agent.config.settings import Settings
     from tui_agent.console.looks.welcome import Welcome
-    from tui_agent.console.tabs.tab import Commands, Tab
+    from tui_agent.console.tabs.tab import Tab
     from tui_agent.console.terminal.attention import Attention
     from tui_agent.frontend.arguments import ConsoleArguments
 
@@ -61,7 +62,7 @@ DASHBOARD_MODULES = (
     "tui_agent.console.panes.pane",
     "tui_agent.console.panes",
     "tui_agent.console.cards.card_host",
-    "tui_agent.console.commands",
+    "tui_agent.console.commands.live",
     "tui_agent.console.prompt.queued",
 )
 """What the screen lacks after its first paint."""
@@ -159,32 +160,6 @@ class ConsoleApp(SessionApp):
             return ReplayScreen(arguments, mode)
         return LiveScreen(arguments, mode)
 
-    def commands_of(self, screen: Tab) -> Commands:
-        from tui_agent.console.commands import (
-            BoardCommands,
-            FollowedCommands,
-            LiveCommands,
-            ReplayCommands,
-            WatchCommands,
-        )
-        from tui_agent.console.screens.fleet import FleetScreen
-        from tui_agent.console.screens.followed import FollowedScreen
-        from tui_agent.console.screens.replay import ReplayScreen
-        from tui_agent.console.screens.watch import WatchScreen
-
-        match screen:
-            case LiveScreen():
-                return LiveCommands(screen)
-            case FleetScreen():
-                return BoardCommands(screen)
-            case WatchScreen():
-                return WatchCommands(screen)
-            case FollowedScreen():
-                return FollowedCommands(screen)
-            case ReplayScreen():
-                return ReplayCommands(screen)
-        return super().commands_of(screen)
-
     def get_driver_class(self) -> type[Driver]:
         if in_browser():
             from tui_agent.console.terminal.browser_driver import BrowserDriver
@@ -272,13 +247,13 @@ class ConsoleApp(SessionApp):
         await load_modules(DASHBOARD_MODULES)
         await screen.complete()
         try:
-            opened = await open_live(screen.arguments, screen.operator, screen.show_end, self.host_for)
+            opened = await open_live(screen.arguments, screen.live.operator, screen.show_end, self.host_for)
         except MissingModelError:
             chosen = await self._choose_model(screen)
             if chosen is None:
                 raise
             screen.arguments = chosen
-            opened = await open_live(chosen, screen.operator, screen.show_end, self.host_for)
+            opened = await open_live(chosen, screen.live.operator, screen.show_end, self.host_for)
             if chosen.demo is None:
                 from tui_agent.frontend.commands.model_offers import remember_model
 
@@ -293,7 +268,7 @@ class ConsoleApp(SessionApp):
         await screen.attach(opened.session)
         await screen.explain_with(opened.captions)
         if opened.task:
-            await screen.submit(opened.task)
+            await screen.commands.submit(opened.task)
         notifications = notifications_on(opened.session.state)
         if screen.arguments.resume is not None:
             notifications += grants_on(opened.session)
@@ -308,7 +283,7 @@ class ConsoleApp(SessionApp):
         if screen.dashboard is not None:
             screen.dashboard.greet(await asyncio.to_thread(_welcome, settings))
         screen.show_event(screen.arguments.at_event, screen.arguments.at_words)
-        await asyncio.to_thread(screen.load_history, settings.state_dir / HISTORY_FILE)
+        await asyncio.to_thread(screen.prompt.recall.load, settings.state_dir / HISTORY_FILE)
 
     async def _choose_model(self, screen: LiveScreen) -> ConsoleArguments | None:
         """A first start: offer what was found, the demo, and the themes. None: the operator chose nothing."""
@@ -429,8 +404,7 @@ class ConsoleApp(SessionApp):
         backwards = {f"{name}-back": with_shift(key) or "none" for name, key in keys.items()}
         self.set_keymap({**keys, **{name: key for name, key in backwards.items() if name in BACKWARDS}})
         for tab in self.tabs:
-            if isinstance(tab, DashboardScreen):
-                tab.show_hints()
+            tab.show_hints()
 
     def _refresh_notifications(self) -> None:
         """Textual's, for each notification that comes or goes and each screen that comes to the top."""

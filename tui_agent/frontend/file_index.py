@@ -11,8 +11,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tui_agent.tools.walk import walk
-
 FOUND = 30
 """Names that are offered."""
 
@@ -41,6 +39,8 @@ class FileIndex:
 
     def read(self) -> None:
         """Read the names. Takes as long as walking the workspace does: not for the screen's thread."""
+        from tui_agent.tools.walk import walk
+
         paths = (entry.path for entry in walk(self._root) if not entry.is_dir)
         names = [f"\n/{path}" for path in paths if "\n" not in path]
         self._folded = "".join(low if len(low := name.lower()) == len(name) else name for name in names)

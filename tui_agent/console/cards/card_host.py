@@ -6,10 +6,12 @@ long, longer where the prompt holds a draft, which stays; until then its keys ar
 
 from __future__ import annotations
 
+import logging
 from asyncio import TimerHandle
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual.containers import Vertical
 from textual.message import Message
@@ -47,8 +49,20 @@ class CardHost(Vertical):
     CardHost.-open { display: block; }
     """
 
-    class Emptied(Message):
-        """The card that had the focus is gone."""
+    @dataclass
+    class Settled(Message):
+        """A question was answered."""
+
+        answer: Any
+
+    class Left(Message):
+        """The keys are no card's any more: it is gone, or the operator left it and it stays open."""
+
+    @dataclass
+    class Failed(Message):
+        """A card could not be drawn."""
+
+        error: Exception
 
     class Changed(Message):
         """A card has come, gone, or shows another subject."""
@@ -72,6 +86,28 @@ class CardHost(Vertical):
         self._left: Card | None = None
         self._wanted: AnyQuestion | None = None
         self.card: Card | None = None
+        self._wish: tuple[Sequence[AnyQuestion], RunState] | None = None
+        self._showing = False
+
+    def request(self, questions: Sequence[AnyQuestion], state: RunState) -> None:
+        """Show these soon, in the turn of the screen: its keys wait until a card is there, or gone."""
+        if self.card is None and not questions:
+            return
+        self._wish = questions, state
+        if not self._showing:
+            self._showing = True
+            self.screen.call_next(self._show_wish)
+
+    async def _show_wish(self) -> None:
+        try:
+            while self._wish is not None:
+                (questions, state), self._wish = self._wish, None
+                await self.show(questions, state)
+        except Exception as error:
+            logging.getLogger(__name__).exception("A card could not be drawn")
+            self.post_message(self.Failed(error))
+        finally:
+            self._showing = False
 
     async def show(self, questions: Sequence[AnyQuestion], state: RunState) -> None:
         """Keep the card whose question is still open; otherwise show the first question."""
@@ -84,6 +120,8 @@ class CardHost(Vertical):
         ):
             await self._take_away(self.card)
         if self.card is None and open_questions:
+            from tui_agent.console.cards.make_card import make_card
+
             await self._put(make_card(wanted or open_questions[0], state))
         if wanted is not None:
             self.enter(at_once=False)
@@ -128,11 +166,19 @@ class CardHost(Vertical):
         card.hint(WAY_BACK)
         card.entrance().focus()
 
-    def leave(self) -> None:
-        """The operator went back to the prompt; the card does not take the focus again by itself."""
+    def on_card_left(self, event: Card.Left) -> None:
+        """The operator went away from the card, which does not take the focus again by itself."""
+        event.stop()
         if self.card is not None:
             self._left = self.card
             self.card.hint(ENTER_HINT)
+        self.post_message(self.Left())
+
+    def on_card_settled(self, event: Card.Settled) -> None:
+        """Settle the question with the answer of its card."""
+        event.stop()
+        if event.question.settle(event.answer):
+            self.post_message(self.Settled(event.answer))
 
     def settle(self) -> None:
         """Arm the card once the grace is over; take the focus where nobody is writing."""
@@ -168,7 +214,7 @@ class CardHost(Vertical):
         self.remove_class("-open")
         self.post_message(self.Changed())
         if had_focus:
-            self.post_message(self.Emptied())
+            self.post_message(self.Left())
 
     def fit(self, rows: int, width: int) -> None:
         """Fit the card into `rows`, which it shares with the conversation."""
@@ -183,31 +229,3 @@ class CardHost(Vertical):
         """Seconds until the card may have the keys."""
         quiet = PAUSE if self._drafting() else GRACE
         return max(self._shown_at, self._typed_at) + quiet - self._clock()
-
-
-def make_card(question: AnyQuestion, state: RunState) -> Card:
-    """The card for a question; what was tried is read from the state as it is now."""
-    from tui_agent.console.cards.approval import ApprovalCard
-    from tui_agent.console.cards.escalation import EscalationCard
-    from tui_agent.console.cards.gate import GateCard
-    from tui_agent.console.cards.server import ServerCard
-    from tui_agent.console.cards.watched import WatchedCard
-    from tui_agent.frontend.lines.escalation import attempts_before
-    from tui_agent.frontend.operator import (
-        ApprovalQuestion,
-        EscalationQuestion,
-        ServerQuestion,
-        WatchedQuestion,
-    )
-
-    match question:
-        case WatchedQuestion():
-            return WatchedCard(question, attempts_before(state, question.asked))
-        case ApprovalQuestion():
-            return ApprovalCard(question)
-        case EscalationQuestion():
-            return EscalationCard(question, attempts_before(state, question.asked))
-        case ServerQuestion():
-            return ServerCard(question)
-        case _:
-            return GateCard(question)

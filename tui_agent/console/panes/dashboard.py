@@ -35,6 +35,8 @@ from tui_agent.console.panes.pane_sizes import Layout, PaneSizes
 from tui_agent.core.evolve import evolve
 
 if TYPE_CHECKING:
+    from textual.widget import Widget
+
     from tui_agent.console.looks.welcome import Welcome
     from tui_agent.core.state import RunState
 
@@ -266,6 +268,10 @@ class Dashboard(Vertical):
         if self._conversation is not None:
             self._conversation.show_end(state)
         self.show(state, state.at, still=True)
+
+    def has_pane(self, widget: Widget | None) -> bool:
+        """Whether the widget is one of the panes."""
+        return widget in self._panes
 
     def pane(self, name: str) -> LinePane | None:
         """Make a pane visible and return it; None before the panes are mounted."""

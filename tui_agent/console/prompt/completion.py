@@ -75,6 +75,11 @@ class Completions(Widget):
         self._suggestions = self._suggest(typed) if typed else ()
         self._choose(0)
 
+    def renew(self) -> None:
+        """More is known than before; a list that was closed stays closed."""
+        if self._typed:
+            self.offer(self._typed)
+
     def move(self, step: int) -> None:
         """Choose another line, round the ends."""
         self._choose((self._chosen + step) % len(self._suggestions))

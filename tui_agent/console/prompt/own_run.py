@@ -1,4 +1,4 @@
-"""A command of the operator's own (`!COMMAND`) while it runs: what it printed last, above the prompt."""
+"""A command of the operator's own (`!COMMAND`), beside the run; what it printed last stands above the prompt."""
 
 from __future__ import annotations
 
@@ -12,13 +12,35 @@ from tui_agent.console.looks.hints import key_line
 from tui_agent.frontend.commands.registry import shown_key
 from tui_agent.frontend.lines.glyphs import spinner
 from tui_agent.quantities import whole_seconds
+from tui_agent.session.own_run import OwnRun
 from tui_agent.terminal_text import revealed_line, sanitize
 
 if TYPE_CHECKING:
-    from tui_agent.session.own_run import OwnRun
+    from collections.abc import Callable
+
+    from tui_agent.session.session import Session
 
 SHOWN = 5
 """Lines of its output."""
+
+
+class OwnCommand:
+    """The one command of the operator's own that can run. `changed` is called when one begins or ends."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self.run: OwnRun | None = None
+        """The one that runs."""
+        self._changed = changed
+
+    async def carry_out(self, command: str, session: Session) -> None:
+        """Run it; what it printed goes to the model with the next message."""
+        self.run = OwnRun(command, session)
+        self._changed()
+        try:
+            await self.run.finish()
+        finally:
+            self.run = None
+            self._changed()
 
 
 class OwnOutput(Static):

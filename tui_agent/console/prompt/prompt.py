@@ -6,6 +6,7 @@ It knows texts and keys only; what a text means is decided where `Prompt.Submitt
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -17,11 +18,14 @@ from textual.widgets import TextArea
 from tui_agent.console.looks.splash import PLACEHOLDER
 from tui_agent.console.prompt.completion import Completions
 from tui_agent.console.prompt.fields import TextField
+from tui_agent.console.terminal.timers import once
 from tui_agent.frontend.prompt_history import PromptHistory
 from tui_agent.quantities import compact, counted
 from tui_agent.terminal_text import sanitize_paste
 
 if TYPE_CHECKING:
+    import asyncio
+
     from tui_agent.console.prompt.vim import VimKeys
 
 NEW_LINE_KEYS = frozenset({"shift+enter", "ctrl+j", "alt+enter"})
@@ -31,6 +35,9 @@ PASTED = (12, 2_000)
 
 RECALLED = (400, 20_000)
 """The same for an earlier text: a text area lays out every line of what it holds."""
+
+REST = 0.6
+"""Seconds without a key after which a draft is looked at, and a letter that stands alone is a key and no text."""
 
 IN_A_RUN = "Message for the next step, or type / for commands"
 AFTER_INTERRUPT = "Say how to go on, or type / for commands"
@@ -76,6 +83,12 @@ class Prompt(TextField):
     class Typed(Message):
         """A key went into the prompt, or a paste."""
 
+    @dataclass
+    class Rested(Message):
+        """Nothing was typed for a moment. `lone`: the text, where it is a letter that is typed always."""
+
+        lone: str
+
     class ModeShown(Message):
         """Vim's mode, or what its keys wait for, is another one."""
 
@@ -102,6 +115,18 @@ class Prompt(TextField):
         """Letters that are typed into an empty prompt also where letters are commands."""
         self.queue_above = False
         """Messages wait above the prompt."""
+        self._rests: asyncio.TimerHandle | None = None
+
+    def say_what_is_next(self, *, running: bool, interrupted: bool) -> None:
+        """Say what a text would do now."""
+        in_run = AFTER_INTERRUPT if interrupted else IN_A_RUN
+        self.placeholder = in_run if running else PLACEHOLDER
+
+    def offer(self, text: str, *, instead: bool = False) -> None:
+        """Offer a text for editing, before what stands here already, or instead of it."""
+        draft = "" if instead else self.whole_text
+        self.put(f"{text}\n{draft}" if draft else text)
+        self.focus()
 
     def put(self, text: str) -> None:
         """Replace the whole text, cursor at its end."""
@@ -134,7 +159,7 @@ class Prompt(TextField):
         fast typist's Enter would send a part of the text.
         """
         if event.is_printable or event.key in {"backspace", "delete", "enter"}:
-            self.post_message(self.Typed())
+            self._typed()
         typed = event.key in self.typed_always and not self.text
         if self.vim is not None and not typed and self.vim.take(event):
             if event.key == "escape":
@@ -186,7 +211,18 @@ class Prompt(TextField):
     def on_paste(self, event: events.Paste) -> None:
         """Make pasted text safe before the text area takes it."""
         event.text = self._pasted(event.text)
+        self._typed()
+
+    def _typed(self) -> None:
+        """Say so, and that it rests, once it does."""
         self.post_message(self.Typed())
+        if self._rests is not None:
+            self._rests.cancel()
+        self._rests = once(self, REST, partial(self._rested, self.typed_always))
+
+    def _rested(self, alone: frozenset[str]) -> None:
+        self._rests = None
+        self.post_message(self.Rested(self.text if self.text in alone and self.has_focus else ""))
 
     def take_paste(self, text: str) -> None:
         """A paste that came while the focus was elsewhere."""

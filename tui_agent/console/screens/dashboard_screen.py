@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
+from tui_agent.console.looks.command_keys import with_tabs
 from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.looks.splash import LOW_HEIGHT, TINY_HEIGHT, Splash
 from tui_agent.console.tabs.tab import Tab
 from tui_agent.console.terminal.redraw import Redraw
-from tui_agent.frontend.commands.registry import BINDABLE, BY_NAME, Command, key_label, shown_key
 
 if TYPE_CHECKING:
     from textual.geometry import Offset, Size
@@ -29,62 +28,20 @@ if TYPE_CHECKING:
     from tui_agent.console.panes.density import Density
     from tui_agent.console.panes.pane import Asked
     from tui_agent.console.tabs.session_app import SessionApp
-    from tui_agent.console.tabs.tab import Commands, Standing
+    from tui_agent.console.tabs.tab import Standing
     from tui_agent.console.tabs.tab_row import TabRow
     from tui_agent.core.projections.conversation import Conversation
     from tui_agent.core.state import RunState
     from tui_agent.frontend.arguments import ConsoleArguments
+    from tui_agent.frontend.operator import AnyQuestion
 
 Result = TypeVar("Result")
-
-
-def no_key(command: Command) -> str:
-    """What stands for a key where a command has none: no terminal sends it."""
-    return f"none_{command.name.replace('-', '_')}"
-
-
-def command_bindings(*, replay: bool) -> list[BindingType]:
-    """The registry's keys; Esc leaves the first word to whatever is open."""
-    bindings: list[BindingType] = [
-        Binding(
-            command.key or no_key(command),
-            # Esc closes what is open first.
-            "interrupt" if command.name == "interrupt" else f"command('{command.name}')",
-            command.help,
-            show=False,
-            priority=command.key != "escape",
-            id=command.name,
-        )
-        for command in BINDABLE
-        if command.slash and (command.replay or not replay)
-    ]
-    bindings += [
-        Binding(f"alt+{number}", f"command('tab', '{number}')", "Tab", show=False, priority=True)
-        for number in range(1, 10)
-    ]
-    return [
-        *bindings,
-        Binding("ctrl+pagedown", "command('next-tab')", "Next tab", show=False, priority=True),
-        Binding("ctrl+pageup", "command('next-tab', '-1')", "The tab before", show=False, priority=True),
-    ]
-
-
-TAB_HINTS = (("next-tab", "next tab"), ("inbox", "inbox"))
-"""Commands that the last line shows too where there are several tabs, and their words."""
-
-
-def key_hints(*names: str) -> list[Hint]:
-    """The hints of these commands, as far as they have a key."""
-    pressed = [(name, BY_NAME[name].pressed) for name in names]
-    return [Hint(key_label(key), name, key) for name, key in pressed if key]
 
 
 class DashboardScreen(Tab):
     """A screen around a dashboard."""
 
     app: SessionApp
-    replays: ClassVar[bool] = False
-    """Only the commands that make sense over a saved session are offered."""
     goes_on: ClassVar[bool] = True
     """What is shown happens now: the operator is called for it."""
     own_options: ClassVar[frozenset[str]] = frozenset()
@@ -109,11 +66,8 @@ class DashboardScreen(Tab):
         self.splash = Splash()
         self.dashboard: Dashboard | None = None
         self.status: StatusLine | None = None
-
-    @cached_property
-    def commands(self) -> Commands:
-        """Imported only now: the first paint goes without."""
-        return self.app.commands_of(self)
+        self.card_host: CardHost | None = None
+        """Where questions are answered; None: they only stand in the conversation."""
 
     @property
     def state(self) -> RunState | None:
@@ -164,10 +118,9 @@ class DashboardScreen(Tab):
             self.redraw()
 
     def show_hints(self) -> None:
-        """Show the keys that are in force."""
-        usual = self.usual_hints()
-        pressed = [(BY_NAME[name].pressed, word) for name, word in TAB_HINTS if len(self.app.tabs) > 1]
-        hints = [*usual[:1], *(Hint(key_label(key), word, key) for key, word in pressed if key), *usual[1:]]
+        hints = self.usual_hints()
+        if len(self.app.tabs) > 1:
+            hints = with_tabs(hints)
         for line in self.query(KeyHints):
             line.show(hints)
 
@@ -177,6 +130,22 @@ class DashboardScreen(Tab):
 
     def came_to_front(self) -> None:
         self.redraw()
+        if self.card_host is not None:
+            self.card_host.came_back()
+
+    def go_to_question(self, question: AnyQuestion) -> None:
+        if self.card_host is not None:
+            self.card_host.bring(question)
+            self.redraw()
+
+    def on_card_host_settled(self, _: CardHost.Settled) -> None:
+        self.redraw()
+
+    def on_card_host_left(self) -> None:
+        self.go_home()
+
+    def on_card_host_failed(self, event: CardHost.Failed) -> None:
+        self.draw_failed(event.error)
 
     def on_tab_row_picked(self, event: TabRow.Picked) -> None:
         self.app.show_tab(self.app.tabs[event.place])
@@ -204,20 +173,7 @@ class DashboardScreen(Tab):
     def on_resize(self) -> None:
         self.redraw()
 
-    def draw_failed(self, error: Exception) -> None:
-        """Say that something could not be drawn; what is drawn stays, and the session is not affected."""
-        from tui_agent.terminal_text import one_line
-
-        fault = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
-        place = one_line(" ".join(getattr(fault, "__notes__", [])), 60)
-        self.say(
-            f"The screen could not be drawn {place} ({type(fault).__name__}: {one_line(str(fault), 200)}). "
-            f"The session goes on. If this stays, leave with {shown_key('quit')} and open it again with "
-            "agent-tui resume.",
-            "error",
-        )
-
-    async def raise_dashboard(self, card_host: CardHost | None = None) -> None:
+    async def raise_dashboard(self) -> None:
         """Replace the outline of the first paint by the panes."""
         from tui_agent.console.panes import StatusLine
         from tui_agent.console.panes.dashboard import Dashboard
@@ -226,7 +182,7 @@ class DashboardScreen(Tab):
         self.dashboard = dashboard = Dashboard(self.size)
         dashboard.display = False
         await self.mount(dashboard, after=self.splash)
-        await dashboard.fill_conversation(card_host)
+        await dashboard.fill_conversation(self.card_host)
         with self.app.batch_update():
             dashboard.display = True
             await self.splash.remove()
@@ -255,21 +211,7 @@ class DashboardScreen(Tab):
             self.status.view = str(density)
             self.redraw()
 
-    def action_command(self, name: str, argument: str = "") -> None:
-        """A key of a command."""
-        self.commands.run(name, argument)
-
     # --- what commands and cards need -----------------------------------------------------------------------
-
-    def say(self, text: str, severity: Literal["information", "warning", "error"] = "information") -> None:
-        """A short notification in the corner; from a tab that is not shown, with its title."""
-        title = self.standing().title if self.hidden else ""
-        from tui_agent.terminal_text import without_middle
-
-        self.notify(without_middle(text), severity=severity, title=title, markup=False)
-
-    def put_in_prompt(self, text: str) -> None:
-        """Offer a text for editing, where there is a prompt."""
 
     def focus_pane(self, name: str) -> None:
         pane = None if self.dashboard is None else self.dashboard.pane(name)
@@ -277,11 +219,15 @@ class DashboardScreen(Tab):
             # A pane that was folded away can take the focus once it has been laid out.
             self.call_after_refresh(pane.focus)
 
+    def go_home(self) -> None:
+        """Give the focus to the widget that has it by default."""
+        if (home := self.home()) is not None:
+            home.focus()
+
     def refocus(self) -> None:
         """Move the focus from a widget that cannot be seen any more to the default one."""
-        home = self.home()
-        if home is not None and (self.focused is None or not self.focused.region.area):
-            home.focus()
+        if self.focused is None or not self.focused.region.area:
+            self.go_home()
 
     @property
     def conversation(self) -> Conversation | None:
@@ -289,8 +235,7 @@ class DashboardScreen(Tab):
         return None if self.state is None else self.state.conversation
 
     def on_conversation_pane_unmarked(self) -> None:
-        if (home := self.home()) is not None:
-            home.focus()
+        self.go_home()
 
     def show_event(self, seq: int, words: Sequence[str]) -> None:
         if seq and self.dashboard is not None:

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
@@ -18,10 +19,11 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
+from tui_agent.console.looks.command_keys import command_bindings, key_hints
 from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.panes.board import BoardList, BoardRun, board_head
 from tui_agent.console.screens.ask import AskScreen
-from tui_agent.console.screens.dashboard_screen import DashboardScreen, command_bindings, key_hints
+from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.console.screens.followed import FollowedScreen
 from tui_agent.console.tabs.tab import Standing
 from tui_agent.console.terminal.timers import once
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from tui_agent.config.settings import Settings
+    from tui_agent.console.commands.board import BoardCommands
     from tui_agent.console.panes.cursor_list import CursorList
     from tui_agent.core.state import RunState
     from tui_agent.fleet.fleet import Fleet, FleetRun
@@ -89,6 +92,13 @@ class FleetScreen(DashboardScreen):
         self._left = False
         self._drawing: asyncio.TimerHandle | None = None
         self._bad: Sequence[BadLine] = ()
+
+    @cached_property
+    def commands(self) -> BoardCommands:
+        """Imported once a key asks for one."""
+        from tui_agent.console.commands.board import BoardCommands
+
+        return BoardCommands(self)
 
     @property
     def settings(self) -> Settings | None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
 from textual.binding import Binding, BindingType
 
+from tui_agent.console.looks.command_keys import key_hints
 from tui_agent.console.looks.hints import Hint
-from tui_agent.console.screens.dashboard_screen import key_hints
 from tui_agent.console.screens.replay import ReplayScreen, own_hints
 from tui_agent.console.tabs.tab import Standing
 from tui_agent.frontend.lines.glyphs import MODES, OUTCOMES
@@ -22,9 +23,8 @@ from tui_agent.frontend.lines.mode import mode_of
 from tui_agent.store.errors import JournalError
 
 if TYPE_CHECKING:
-    from tui_agent.console.cards.card import Card
-    from tui_agent.console.cards.card_host import CardHost
     from tui_agent.console.cards.escalation import EscalationCard
+    from tui_agent.console.commands.recorded import FollowedCommands
     from tui_agent.console.screens.player import Player
     from tui_agent.frontend.operator import AnyQuestion
     from tui_agent.frontend.startup import Recorded
@@ -43,8 +43,13 @@ class FollowedScreen(ReplayScreen):
         Binding("escape", "board", "Back to the board", show=False),
     ]
 
-    _showing_cards = False
     _reading = False
+
+    @cached_property
+    def commands(self) -> FollowedCommands:
+        from tui_agent.console.commands.recorded import FollowedCommands
+
+        return FollowedCommands(self, self.shown)
 
     @property
     def session_id(self) -> str:
@@ -100,27 +105,8 @@ class FollowedScreen(ReplayScreen):
     def draw(self) -> None:
         """The state at the position, and the card of what is asked now."""
         super().draw()
-        if self.card_host is None or self._showing_cards or not (self.asked or self.card_host.card):
-            return
-        self._showing_cards = True
-        self.call_next(self._show_cards, self.card_host)
-
-    async def _show_cards(self, card_host: CardHost) -> None:
-        try:
-            if self.state is not None:
-                await card_host.show(self.asked, self.state)
-        finally:
-            self._showing_cards = False
-
-    def go_to_question(self, question: AnyQuestion) -> None:
-        if self.card_host is not None:
-            self.card_host.bring(question)
-            self.redraw()
-
-    def came_to_front(self) -> None:
-        super().came_to_front()
-        if self.card_host is not None:
-            self.card_host.came_back()
+        if self.card_host is not None and self.state is not None:
+            self.card_host.request(self.asked, self.state)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A card that has the focus has its keys."""
@@ -134,18 +120,6 @@ class FollowedScreen(ReplayScreen):
         """Go to the card."""
         if self.card_host is not None:
             self.card_host.enter()
-
-    def on_card_settled(self, event: Card.Settled) -> None:
-        """Settle the question with the answer of its card."""
-        event.question.settle(event.answer)
-        self.redraw()
-
-    def on_card_left(self, event: Card.Left) -> None:
-        """Back to the panes; the question stays open."""
-        if (home := self.home()) is not None:
-            home.focus()
-        if self.card_host is not None:
-            self.card_host.leave()
 
     def on_escalation_card_commanded(self, event: EscalationCard.Commanded) -> None:
         self.say("Commands are for the sessions of this console; resume the run to use them.")

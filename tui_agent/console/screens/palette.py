@@ -10,8 +10,7 @@ from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.markup import escape
 
-from tui_agent.console.screens.dashboard_screen import DashboardScreen
-from tui_agent.console.screens.session_screen import SessionScreen
+from tui_agent.console.tabs.tab import Tab
 from tui_agent.frontend.commands import registry as commands
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ class PaletteRow(NamedTuple):
     complete: bool
 
 
-def entries(screen: DashboardScreen) -> Iterator[PaletteRow]:
+def entries(screen: Tab) -> Iterator[PaletteRow]:
     """Every command that makes sense on `screen`, each followed by its values; then those from files."""
     for command in commands.COMMANDS:
         if screen.replays and not command.replay:
@@ -39,11 +38,7 @@ def entries(screen: DashboardScreen) -> Iterator[PaletteRow]:
         # What the command does is said once, of the command alone.
         for value in screen.commands.values_of(command):
             yield PaletteRow(f"{command.name} {value}", "", command.name, value, True)
-    for own in (
-        screen.custom_commands.commands
-        if isinstance(screen, SessionScreen) and screen.custom_commands
-        else ()
-    ):
+    for own in screen.commands.from_files:
         yield PaletteRow(own.name, f"{own.description}  ({own.origin})", own.name, "", False)
 
 
@@ -51,11 +46,11 @@ class CommandProvider(Provider):
     """Offers the registry's commands on the screens that have them."""
 
     def _entries(self) -> Iterator[PaletteRow]:
-        return entries(self.screen) if isinstance(self.screen, DashboardScreen) else iter(())
+        return entries(self.screen) if isinstance(self.screen, Tab) else iter(())
 
     def _run(self, entry: PaletteRow) -> None:
         screen = self.screen
-        if not isinstance(screen, DashboardScreen):
+        if not isinstance(screen, Tab):
             return
         if entry.complete:
             screen.commands.run(entry.name, entry.argument)

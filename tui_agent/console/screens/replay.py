@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from tui_agent.config.keys import REPLAY
+from tui_agent.console.looks.command_keys import command_bindings, key_hints
 from tui_agent.console.looks.hints import Hint, KeyHints
-from tui_agent.console.screens.dashboard_screen import DashboardScreen, command_bindings, key_hints
+from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.console.screens.player import Player
 from tui_agent.console.tabs.tab import Standing
 from tui_agent.console.terminal.timers import once
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tui_agent.config.settings import Settings
-    from tui_agent.console.cards.card_host import CardHost
+    from tui_agent.console.commands.recorded import ReplayCommands
     from tui_agent.console.panes import ConversationPane
     from tui_agent.console.panes.scrubber import Scrubber
     from tui_agent.core.projections.conversation import Conversation
@@ -82,8 +84,6 @@ class ReplayScreen(DashboardScreen):
     replays = True
     goes_on = False
     own_options = frozenset({"policy", "run"})
-    card_host: CardHost | None = None
-    """Where questions are answered; None: they only stand in the conversation."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *command_bindings(replay=True),
@@ -108,6 +108,17 @@ class ReplayScreen(DashboardScreen):
         self._timer: asyncio.TimerHandle | None = None
         self._waiting: tuple[StopAt, bool] | None = None
         """A jump that waits until more of the session was read."""
+
+    @cached_property
+    def commands(self) -> ReplayCommands:
+        """Imported with the dashboard."""
+        from tui_agent.console.commands.recorded import ReplayCommands
+
+        return ReplayCommands(self, self.shown)
+
+    def shown(self) -> tuple[Recorded, Player] | None:
+        """What is played, and where; None as long as it is being opened."""
+        return None if self.recorded is None or self.player is None else (self.recorded, self.player)
 
     @property
     def settings(self) -> Settings | None:
@@ -158,11 +169,9 @@ class ReplayScreen(DashboardScreen):
         from tui_agent.console.panes.scrubber import Scrubber
 
         self._scrubber = Scrubber()
-        await self.raise_dashboard(self.card_host)
+        await self.raise_dashboard()
         await self.mount(self._scrubber, before=self.status)
-        home = self.home()
-        if home is not None:
-            home.focus()
+        self.go_home()
 
     def attach(self, recorded: Recorded, speed: float, position: int) -> None:
         """Show this recording. Its marks, and far positions, are there once `read_through` has got to them."""

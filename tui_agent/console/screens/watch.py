@@ -9,9 +9,10 @@ import asyncio
 import os
 import threading
 import time
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tui_agent.console.screens.dashboard_screen import key_hints
+from tui_agent.console.looks.command_keys import key_hints
 from tui_agent.console.screens.followed import FollowedScreen
 from tui_agent.console.screens.replay import own_hints
 from tui_agent.console.tabs.tab import Standing
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tui_agent.console.cards.card import Card
+    from tui_agent.console.cards.card_host import CardHost
+    from tui_agent.console.commands.recorded import WatchCommands
     from tui_agent.console.looks.hints import Hint
     from tui_agent.core import events
     from tui_agent.core.state import RunState
@@ -50,6 +52,12 @@ class WatchScreen(FollowedScreen):
         self._said_why = ""
         """Why nothing can be shown yet, as it was said last."""
         self._question: WatchedQuestion | None = None
+
+    @cached_property
+    def commands(self) -> WatchCommands:
+        from tui_agent.console.commands.recorded import WatchCommands
+
+        return WatchCommands(self, self.shown, self.kept)
 
     # --- what comes -----------------------------------------------------------------------------------------
 
@@ -169,18 +177,14 @@ class WatchScreen(FollowedScreen):
             question.reaches, question.reach = self._watching.reach()
         return question
 
-    def on_card_settled(self, event: Card.Settled) -> None:
-        question, watching = self._question, self._watching
-        if question is None or watching is None or not question.settle(event.answer):
-            return
-        if event.answer.text:
+    def on_card_host_settled(self, event: CardHost.Settled) -> None:
+        if self._watching is not None and event.answer.text:
             try:
-                watching.answer(event.answer.text)
+                self._watching.answer(event.answer.text)
             except OSError as error:
                 self.say(f"The answer could not be left for the agent: {error.strerror or error}", "error")
             else:
                 self.say("The agent reads the answer with its next step.")
-        self.redraw()
 
     def on_card_typed_on(self) -> None:
         """There is no prompt."""

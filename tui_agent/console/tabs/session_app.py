@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tui_agent.config.settings import Settings
     from tui_agent.config.user_file import UserFile
-    from tui_agent.console.tabs.tab import Commands, Standing, Tab
+    from tui_agent.console.tabs.tab import Standing, Tab
     from tui_agent.frontend.arguments import ConsoleArguments
     from tui_agent.frontend.startup import Opened
     from tui_agent.models.hosted import KeptHost
@@ -78,10 +78,6 @@ class SessionApp(ThemedApp):
 
     def make_screen(self, arguments: ConsoleArguments, mode: str) -> Tab:
         """The screen of a tab, yet without its session; `mode` is its id."""
-        raise NotImplementedError
-
-    def commands_of(self, screen: Tab) -> Commands:
-        """The commands of a tab."""
         raise NotImplementedError
 
     def get_default_screen(self) -> Tab:

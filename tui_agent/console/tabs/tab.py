@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 
 from tui_agent.console.terminal.compositor import SparingScreen
+from tui_agent.frontend.commands.registry import shown_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tui_agent.config.settings import Settings
+    from tui_agent.console.panes.density import Density
     from tui_agent.frontend.arguments import ConsoleArguments
+    from tui_agent.frontend.commands.custom import CustomCommand
     from tui_agent.frontend.commands.registry import Command
     from tui_agent.frontend.operator import AnyQuestion
     from tui_agent.frontend.startup import Opened
@@ -34,6 +37,10 @@ class Commands(Protocol):
     def values_of(self, command: Command) -> Sequence[str]:
         """What the command's argument can be."""
 
+    @property
+    def from_files(self) -> Sequence[CustomCommand]:
+        """Those of the operator's own and of the checkout, as far as they are known."""
+
     def explain(self, seq: int, call_id: str) -> None:
         """Show why an event came about."""
 
@@ -43,6 +50,8 @@ class Tab(SparingScreen):
 
     is_board: ClassVar[bool] = False
     """It shows many runs, which are opened from it."""
+    replays: ClassVar[bool] = False
+    """Only the commands that make sense over a saved session are offered."""
 
     def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
         super().__init__(id=mode)
@@ -59,6 +68,15 @@ class Tab(SparingScreen):
         """The settings, once they have been read."""
         raise NotImplementedError
 
+    def standing(self) -> Standing:
+        """How the tab stands, for the row of tabs."""
+        raise NotImplementedError
+
+    @property
+    def can_draw(self) -> bool:
+        """All that it takes to draw has been imported and mounted."""
+        raise NotImplementedError
+
     @property
     def session_id(self) -> str:
         """The session that is open; empty: none."""
@@ -68,11 +86,6 @@ class Tab(SparingScreen):
     def hidden(self) -> bool:
         """Another tab is shown."""
         return self.app.current_mode != self.id
-
-    @property
-    def can_draw(self) -> bool:
-        """All that it takes to draw has been imported and mounted."""
-        raise NotImplementedError
 
     @property
     def questions(self) -> Sequence[AnyQuestion]:
@@ -97,9 +110,8 @@ class Tab(SparingScreen):
     async def raise_prompt(self) -> None:
         """Replace the outline of the prompt by the prompt, where the tab has one."""
 
-    def standing(self) -> Standing:
-        """How the tab stands, for the row of tabs."""
-        raise NotImplementedError
+    def put_in_prompt(self, text: str) -> None:
+        """Offer a text for editing, where there is a prompt."""
 
     def questions_of(self, session_id: str) -> Sequence[AnyQuestion]:
         """What a board's run with this session asks."""
@@ -114,11 +126,15 @@ class Tab(SparingScreen):
 
     def show_tabs(self, standings: Sequence[Standing], shown: int) -> None:
         """Show how all tabs stand."""
-        raise NotImplementedError
+
+    def use_density(self, density: Density) -> None:
+        """Draw the conversation so densely."""
+
+    def show_hints(self) -> None:
+        """Show the keys that are in force."""
 
     def came_to_front(self) -> None:
         """The tab is shown from now on."""
-        raise NotImplementedError
 
     def show_event(self, seq: int, words: Sequence[str]) -> None:
         """Go to the line of an event's text that has the most of these words; 0: stay."""
@@ -126,6 +142,29 @@ class Tab(SparingScreen):
     def go_to_question(self, question: AnyQuestion) -> None:
         """Give the keys to the card of this question, after the grace in which it takes none."""
 
+    def action_command(self, name: str, argument: str = "") -> None:
+        """A key of a command."""
+        self.commands.run(name, argument)
+
+    def say(self, text: str, severity: Literal["information", "warning", "error"] = "information") -> None:
+        """A short notification in the corner; from a tab that is not shown, with its title."""
+        from tui_agent.terminal_text import without_middle
+
+        title = self.standing().title if self.hidden else ""
+        self.notify(without_middle(text), severity=severity, title=title, markup=False)
+
+    def warn(self, text: str) -> None:
+        self.say(text, "warning")
+
     def draw_failed(self, error: Exception) -> None:
-        """Say that something could not be drawn."""
-        raise NotImplementedError
+        """Say that something could not be drawn; what is drawn stays, and the session is not affected."""
+        from tui_agent.terminal_text import one_line
+
+        fault = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
+        place = one_line(" ".join(getattr(fault, "__notes__", [])), 60)
+        self.say(
+            f"The screen could not be drawn {place} ({type(fault).__name__}: {one_line(str(fault), 200)}). "
+            f"The session goes on. If this stays, leave with {shown_key('quit')} and open it again with "
+            "agent-tui resume.",
+            "error",
+        )

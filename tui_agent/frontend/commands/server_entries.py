@@ -48,10 +48,10 @@ def suggestions(typed: str, rows: Iterable[Row]) -> list[Suggestion]:
     """What could complete `typed`: a prompt after a slash, a resource where the last word begins with @."""
     if typed.startswith("/"):
         return _prompts(typed.removeprefix("/"), rows) if " " not in typed else []
-    before, at, word = typed.rpartition("@")
-    if not at or (before and not before[-1].isspace()) or any(char.isspace() for char in word):
+    mention = mentioned(typed)
+    if mention is None:
         return []
-    wanted = word.lower()
+    before, wanted = mention[0], mention[1].lower()
     found = []
     for row in rows:
         for resource in row.resources:
@@ -62,6 +62,14 @@ def suggestions(typed: str, rows: Iterable[Row]) -> list[Suggestion]:
                 text = name.partition("{")[0] if resource.template else f"{name} "
                 found.append(Suggestion(f"{before}@{text}", f"@{one_line(name, 60)}", about))
     return found[:_MOST_OFFERED]
+
+
+def mentioned(typed: str) -> tuple[str, str] | None:
+    """What stands before the `@` of the last word, and what is typed after it; None where it has none."""
+    before, at, word = typed.rpartition("@")
+    if not at or (before and not before[-1].isspace()) or any(char.isspace() for char in word):
+        return None
+    return before, word
 
 
 def _prompts(wanted: str, rows: Iterable[Row]) -> list[Suggestion]:

@@ -1,0 +1,129 @@
+"""The commands about what a screen shows of its session: colours, panes, density, and finding a text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from tui_agent.console.looks.splash import PANE_NAMES
+from tui_agent.console.panes.dashboard import PaneForm
+from tui_agent.console.panes.density import Density
+from tui_agent.console.panes.pane_sizes import NARROWEST, WIDEST, PaneSizes, share_of
+from tui_agent.core.evolve import evolve
+
+if TYPE_CHECKING:
+    from tui_agent.config.settings import Settings
+    from tui_agent.console.screens.dashboard_screen import DashboardScreen
+    from tui_agent.console.tabs.session_app import SessionApp
+    from tui_agent.frontend.commands.session_commands import Answer
+
+JUMP_TARGETS = (*PANE_NAMES, "prompt")
+
+
+class PaneCommands:
+    """`own`: the commands by name."""
+
+    def __init__(self, screen: DashboardScreen, settings: Callable[[], Settings]) -> None:
+        """`settings` raises `ValueError` as long as there are none."""
+        self._screen = screen
+        self._settings = settings
+        self.own: Mapping[str, Callable[[str], Answer]] = {
+            "theme": self._theme,
+            "panes": self._panes,
+            "view": self._view,
+            "next-pane": self._next_pane,
+            "jump": self._jump,
+            "find": self._find,
+        }
+        self._sought = ""
+        """The text that was found last."""
+
+    @property
+    def _app(self) -> SessionApp:
+        return self._screen.app
+
+    def _theme(self, name: str) -> str:
+        """Change the colours; without a name, look at all themes."""
+        if not name:
+            from tui_agent.console.screens.theme_gallery import ThemeGallery
+
+            self._app.push_screen(ThemeGallery(self._app.user_file(self._settings())), mode=self._screen.id)
+        elif name in self._app.theme_names:
+            self._app.theme = name
+        else:
+            raise ValueError(f"There is no theme {name}. There are {', '.join(self._app.theme_names)}.")
+        return ""
+
+    def _panes(self, form: str) -> str:
+        """Show the recovery panes in this form or the next one; the focus never stays in what is hidden."""
+        dashboard = self._screen.dashboard
+        if dashboard is None:
+            return ""
+        if form == "reset" or share_of(form) is not None:
+            sizes = dashboard.sizes
+            dashboard.use_sizes(PaneSizes() if form == "reset" else evolve(sizes, share=share_of(form)))
+            form = PaneForm.SIDE
+        if form and form not in list(PaneForm):
+            said = f"a share of the width from {NARROWEST}% to {WIDEST}%"
+            raise ValueError(f"There is no form {form}. There are {', '.join(PaneForm)}, {said}, and reset.")
+        dashboard.choose(PaneForm(form) if form else dashboard.next_form())
+        self._app.remember(panes=str(dashboard.chosen), panes_before=str(dashboard.before))
+        self._screen.redraw()
+        self._screen.call_after_refresh(self._screen.refocus)
+        covered = dashboard.asking and dashboard.chosen is PaneForm.FULL
+        return "The panes are shown once the question is answered." if covered else ""
+
+    def _view(self, density: str) -> str:
+        """Draw the conversation so densely, in all tabs, or in the next density."""
+        if self._screen.dashboard is None:
+            return ""
+        densities = list(Density)
+        if density and density not in densities:
+            raise ValueError(f"There is no view {density}. There are {', '.join(densities)}.")
+        here = densities.index(self._screen.dashboard.density)
+        chosen = Density(density) if density else densities[(here + 1) % len(densities)]
+        for tab in self._app.tabs:
+            tab.use_density(chosen)
+        self._app.remember(view=str(chosen))
+        return f"The conversation is shown in the {chosen} view."
+
+    def _next_pane(self, _: str) -> str:
+        """Go to the recovery pane after the one that has the focus, round and round."""
+        focused = self._screen.focused
+        here = focused.id if focused is not None else None
+        names = [name for name in PANE_NAMES if name != "conversation"]
+        place = names.index(here) + 1 if here in names else 0
+        self._screen.focus_pane(names[place % len(names)])
+        return ""
+
+    async def _jump_to(self) -> str:
+        from tui_agent.console.screens.jump import JumpScreen, targets_of
+
+        name = await self._screen.ask(JumpScreen(targets_of(self._screen)))
+        if name is not None:
+            self._screen.focus_pane(name)
+        return ""
+
+    def _jump(self, pane: str) -> Answer:
+        """Go to a pane by name, or choose one by its letter."""
+        if not pane:
+            return self._jump_to()
+        if pane not in JUMP_TARGETS:
+            raise ValueError(f"There is no pane {pane}. There are {', '.join(JUMP_TARGETS)}.")
+        self._screen.focus_pane(pane)
+        return ""
+
+    async def _find(self, text: str) -> str:
+        """Find a text in the conversation, and go to where it stands."""
+        from tui_agent.console.screens.find import FindScreen
+
+        conversation = self._screen.conversation
+        if conversation is None:
+            return ""
+        said = *conversation.entries, *conversation.unclosed
+        chosen = await self._screen.ask(FindScreen(said, text or self._sought))
+        if chosen is not None:
+            seq, self._sought = chosen
+            self._screen.show_event(seq, [self._sought])
+            self._screen.focus_pane("conversation")
+        return ""

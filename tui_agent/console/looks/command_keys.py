@@ -1,0 +1,72 @@
+"""The keys of commands, as Textual binds them and as the last line shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.binding import Binding, BindingType
+
+from tui_agent.console.looks.hints import Hint
+from tui_agent.frontend.commands.registry import BINDABLE, BY_NAME, Command, key_label
+
+_OF_TABS = (("next-tab", "next tab"), ("inbox", "inbox"))
+"""Commands that the last line shows too where there are several tabs, and their words."""
+
+
+def no_key(command: Command) -> str:
+    """What stands for a key where a command has none: no terminal sends it."""
+    return f"none_{command.name.replace('-', '_')}"
+
+
+def command_bindings(*, replay: bool) -> list[BindingType]:
+    """The registry's keys; Esc leaves the first word to whatever is open."""
+    bindings: list[BindingType] = [
+        Binding(
+            command.key or no_key(command),
+            # Esc closes what is open first.
+            "interrupt" if command.name == "interrupt" else f"command('{command.name}')",
+            command.help,
+            show=False,
+            priority=command.key != "escape",
+            id=command.name,
+        )
+        for command in BINDABLE
+        if command.slash and (command.replay or not replay)
+    ]
+    bindings += [
+        Binding(f"alt+{number}", f"command('tab', '{number}')", "Tab", show=False, priority=True)
+        for number in range(1, 10)
+    ]
+    return [
+        *bindings,
+        Binding("ctrl+pagedown", "command('next-tab')", "Next tab", show=False, priority=True),
+        Binding("ctrl+pageup", "command('next-tab', '-1')", "The tab before", show=False, priority=True),
+    ]
+
+
+def key_hints(*names: str) -> list[Hint]:
+    """The hints of these commands, as far as they have a key."""
+    pressed = [(name, BY_NAME[name].pressed) for name in names]
+    return [Hint(key_label(key), name, key) for name, key in pressed if key]
+
+
+def with_tabs(usual: Sequence[Hint]) -> list[Hint]:
+    """The keys of the last line where there are several tabs."""
+    pressed = [(BY_NAME[name].pressed, word) for name, word in _OF_TABS]
+    return [*usual[:1], *(Hint(key_label(key), word, key) for key, word in pressed if key), *usual[1:]]
+
+
+def live_hints(way_out: str = "", *, under_way: bool = False, by_itself: bool = False) -> list[Hint]:
+    """Of a live session: what can be done with the run, or how one is begun; then what can always be done.
+
+    `way_out`: what Esc does first; empty: nothing that is to be said. `by_itself`: the run goes on without a key.
+    """
+    leads_out = [hint._replace(word=way_out) for hint in key_hints("interrupt") if way_out]
+    if not under_way:
+        now = [*leads_out, Hint("/", "commands", "/"), Hint("@", "files", "@")]
+    elif by_itself:
+        now = [*leads_out, *key_hints("pause", "step")]
+    else:
+        now = [*key_hints("auto", "step"), *leads_out]
+    palette = Hint("^P", "palette", "ctrl+p")
+    return [*key_hints("help"), *now, *key_hints("panes", "quit"), palette, *key_hints("jump", "find")]

@@ -1,0 +1,65 @@
+"""What a live screen has beside its dashboard: the session, what waits for it, and the prompt with its completions.
+
+Imported only once the first frame is out.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from tui_agent.console.prompt.completion import Completions
+from tui_agent.console.prompt.message_queue import MessageQueue
+from tui_agent.console.prompt.own_run import OwnCommand, OwnOutput
+from tui_agent.console.prompt.prompt import Prompt
+from tui_agent.console.prompt.queued import QueuedMessages
+from tui_agent.console.prompt.suggesting import Suggesting
+from tui_agent.console.tabs.live_session import LiveSession
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tui_agent.console.screens.dashboard_screen import DashboardScreen
+    from tui_agent.frontend.commands.registry import Command
+
+
+class LiveParts(NamedTuple):
+    """They know of each other what they are given, and nothing of the screen."""
+
+    live: LiveSession
+    queue: MessageQueue
+    queued: QueuedMessages
+    own_command: OwnCommand
+    own_output: OwnOutput
+    suggesting: Suggesting
+    completions: Completions
+    prompt: Prompt
+
+    @classmethod
+    def of(cls, screen: DashboardScreen) -> LiveParts:
+        live = LiveSession(screen.redraw)
+
+        def values_of(command: Command) -> Sequence[str]:
+            return screen.commands.values_of(command)
+
+        def renewed() -> None:
+            completions.renew()
+
+        suggesting = Suggesting(
+            live,
+            values_of,
+            partial(screen.run_worker, group="suggesting"),
+            renewed,
+            screen.warn,
+        )
+        completions = Completions(suggesting)
+        return cls(
+            live,
+            MessageQueue(live, screen.redraw, screen.say),
+            QueuedMessages(),
+            OwnCommand(screen.redraw),
+            OwnOutput(),
+            suggesting,
+            completions,
+            Prompt(completions),
+        )
