@@ -27,8 +27,8 @@ from tui_agent.core import events
 from tui_agent.formats.importers.judgement import judged
 from tui_agent.formats.importers.load import load_transcripts
 from tui_agent.formats.importers.normalise import facts
+from tui_agent.formats.importers.results import exit_message
 from tui_agent.formats.importers.transcript import Call, Result, Said, Status, Step, Transcript, Turn
-from tui_agent.formats.importers.values import exit_message
 from tui_agent.playbook.store import Playbook
 from tui_agent.store.journal import read_journal
 from tui_agent.store.provenance import is_foreign
@@ -512,6 +512,23 @@ def test_mutated_events_are_answered_or_left(home: Path, number: int) -> None:
         json.dumps(answer).encode()
     for journal in journals(home):
         assert [event.seq for event in journal] == list(range(1, len(journal) + 1))
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"hook_event_name": "post_tool", "session_id": "s", "tool_output": {"returncode": -9, "stdout": "x"}},
+        {"hook_event_name": "postToolUse", "conversation_id": "s", "tool_output": '{"exitCode": -9}'},
+    ],
+    ids=["mistral-vibe", "cursor"],
+)
+def test_a_command_that_a_signal_ended_has_failed(record: dict[str, Any]) -> None:
+    agent = "mistral-vibe" if "session_id" in record else "cursor"
+    heard = DIALECTS[agent].read({"tool_name": "bash", "tool_input": {"command": "make"}, **record})
+    assert heard is not None
+    result = heard.calls[0][1]
+    assert result is not None
+    assert (result.status, result.message.splitlines()[0]) == ("failed", "exit code -9")
 
 
 FORMS: dict[str, tuple[str, Callable[[int, str], dict[str, Any]]]] = {

@@ -89,7 +89,7 @@ def test_a_line_without_an_end_is_refused_before_it_fills_the_memory(
 
 
 def test_a_document_beyond_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MAX_DOCUMENT", 1_000)
+    monkeypatch.setattr(reading.Document, "largest", 1_000)
     path = tmp_path / "file"
     path.write_text("[" + "1," * 5_000 + "1]")
     with pytest.raises(TranscriptError, match="one JSON document of"):

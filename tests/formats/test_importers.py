@@ -328,6 +328,7 @@ def test_a_call_without_a_result_is_cancelled(tmp_path: Path) -> None:
         ("str_replace_editor", {"command": "create", "path": "a"}, ("a",)),
         ("apply_patch", {"input": "*** Add File: a\n*** Delete File: b\n"}, ("a", "b")),
         ("mcp__fs__write_file", {"path": "a"}, ("a",)),
+        ("file_system.write_file", {"path": "a"}, ("a",)),
         ("Bash", {"command": "echo x > a"}, ()),
         ("Read", {"file_path": "a"}, ()),
         ("Edit", {}, ("Edit",)),
@@ -337,7 +338,7 @@ def test_a_call_without_a_result_is_cancelled(tmp_path: Path) -> None:
 def test_edit_tools_change_files_and_commands_never_do(
     tool: str, given: dict[str, Any] | None, changed: tuple[str, ...]
 ) -> None:
-    from tui_agent.formats.importers.changes import changed_files
+    from tui_agent.formats.importers.results import changed_files
 
     assert changed_files(tool, given) == changed
 

@@ -21,9 +21,9 @@ from tui_agent.agents.dialect import (
     SettingsFile,
 )
 from tui_agent.agents.headless import Headless, words
-from tui_agent.formats.importers.changes import changed_files
+from tui_agent.formats.importers.results import exited, failed
 from tui_agent.formats.importers.transcript import Call, Result
-from tui_agent.formats.importers.values import exit_message, says_timed_out, text_at
+from tui_agent.formats.importers.values import text_at
 
 _EXIT = re.compile(r"\s*<(?:exited|shellId: \S+ completed) with exit code (\d{1,9})>\s*\Z")
 _TOOLS = {
@@ -47,16 +47,11 @@ def sends(record: Record) -> bool:
 
 
 def _result(call: Call, record: Record) -> Result:
-    error = text_at(record, "error")
-    if error:
-        return Result("failed", error, message=error, unknown_effect=says_timed_out(error))
+    if error := text_at(record, "error"):
+        return failed(error, None, error)
     text = text_at(record, "tool_result", "text_result_for_llm")
     code = _EXIT.search(text)
-    if code is None:
-        return Result("ok", text, changed=changed_files(call.name, call.input))
-    text = text[: code.start()]
-    number = int(code[1])
-    return Result("failed", text, message=exit_message(number, text)) if number else Result("ok", text)
+    return exited(call, text[: code.start()], None, int(code[1])) if code else exited(call, text, None, None)
 
 
 def _said(record: Record) -> str:

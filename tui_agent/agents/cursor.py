@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from tui_agent.agents.dialect import (
@@ -20,17 +21,9 @@ from tui_agent.agents.dialect import (
     Record,
     SettingsFile,
 )
-from tui_agent.formats.importers.changes import changed_files
+from tui_agent.formats.importers.results import exited, failed, streams
 from tui_agent.formats.importers.transcript import Call, Result
-from tui_agent.formats.importers.values import (
-    content_text,
-    count_at,
-    exit_message,
-    joined,
-    says_timed_out,
-    text_at,
-    value_at,
-)
+from tui_agent.formats.importers.values import code_at, content_text, text_at, value_at
 
 
 def sends(record: Record) -> bool:
@@ -45,16 +38,14 @@ def _result(call: Call, record: Record) -> Result:
     if text_at(record, "failure_type") == "permission_denied":
         return Result("denied", error, message=error)
     if error:
-        unknown = text_at(record, "failure_type") == "timeout" or says_timed_out(error)
-        return Result("failed", error, message=error, unknown_effect=unknown)
+        timed_out = text_at(record, "failure_type") == "timeout"
+        result = failed(error, None, error)
+        return replace(result, unknown_effect=timed_out or result.unknown_effect)
     output: Any = record.get("tool_output")
     with suppress(ValueError, TypeError, RecursionError):
         output = json.loads(output)
-    code = count_at(output, "exitCode")
-    if code is None:
-        return Result("ok", content_text(output), changed=changed_files(call.name, call.input))
-    said = joined(text_at(output, "stdout").rstrip(), text_at(output, "stderr").rstrip())
-    return Result("failed", said, message=exit_message(code, said)) if code else Result("ok", said)
+    code = code_at(output, "exitCode")
+    return exited(call, content_text(output) if code is None else streams(output), None, code)
 
 
 def _said(record: Record) -> str:

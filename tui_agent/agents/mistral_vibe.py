@@ -10,24 +10,19 @@ from typing import Any
 
 from tui_agent.agents.dialect import Answers, Dialect, Fields, Moment, Record, SettingsFile, TomlRegistry
 from tui_agent.agents.headless import Headless, words
-from tui_agent.formats.importers.changes import changed_files
+from tui_agent.formats.importers.results import exited, failed, streams
 from tui_agent.formats.importers.transcript import Call, Result
-from tui_agent.formats.importers.values import count_at, exit_message, joined, says_timed_out, text_at
+from tui_agent.formats.importers.values import code_at, text_at, value_at
 
 
 def _result(call: Call, record: Record) -> Result:
     text = text_at(record, "tool_output_text")
     error = text_at(record, "tool_error")
     if text_at(record, "tool_status") == "failure" or error:
-        message = error or text
-        return Result("failed", text, message=message, unknown_effect=says_timed_out(message))
-    code = count_at(record, "tool_output", "returncode")
-    if code is None:
-        return Result("ok", text, changed=changed_files(call.name.rpartition(".")[2], call.input))
-    said = joined(
-        text_at(record, "tool_output", "stdout").rstrip(), text_at(record, "tool_output", "stderr").rstrip()
-    )
-    return Result("failed", said, message=exit_message(code, said)) if code else Result("ok", said)
+        return failed(text, None, error or text)
+    output = value_at(record, "tool_output")
+    code = code_at(output, "returncode")
+    return exited(call, text if code is None else streams(output), None, code)
 
 
 def _context(_: str, text: str) -> dict[str, Any]:

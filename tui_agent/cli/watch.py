@@ -19,8 +19,8 @@ from tui_agent.cli.options import (
 )
 from tui_agent.config.settings import Settings, load_settings
 from tui_agent.core.recovery.policy import preset
-from tui_agent.formats.importers.databases import is_database
 from tui_agent.formats.importers.load import is_session
+from tui_agent.formats.importers.reading import is_database
 from tui_agent.frontend.arguments import ConsoleArguments
 from tui_agent.store.redaction import Redactor
 from tui_agent.terminal_text import one_line

@@ -13,8 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tui_agent.formats.importers.databases import is_database, sessions_in
+from tui_agent.formats.importers.databases import sessions_in
 from tui_agent.formats.importers.load import find_transcripts
+from tui_agent.formats.importers.reading import is_database
 from tui_agent.store.journal import JOURNAL_NAME, sessions_folder
 from tui_agent.store.provenance import is_foreign
 

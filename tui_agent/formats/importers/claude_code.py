@@ -8,46 +8,31 @@ ran; fixed sentences mark the operator's refusals and calls that were dropped be
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from tui_agent.core.events import FailureKind
-from tui_agent.formats.importers.changes import changed_files
 from tui_agent.formats.importers.claude_tree import Tree, is_message
 from tui_agent.formats.importers.faults import classified
-from tui_agent.formats.importers.step_reader import Format, StepReader
-from tui_agent.formats.importers.transcript import (
-    Call,
-    Faulted,
-    ImportReport,
-    Result,
-    Said,
-    Transcript,
-    Turn,
-)
+from tui_agent.formats.importers.reading import Record, Recording
+from tui_agent.formats.importers.results import changed_files, exit_message, says_timed_out
+from tui_agent.formats.importers.step_reader import Format
+from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Result, Said, Transcript, Turn
 from tui_agent.formats.importers.values import (
     content_text,
     count_at,
-    exit_message,
     joined,
-    json_text,
     list_at,
     number_at,
     object_at,
     objects_at,
-    plain,
-    says_timed_out,
     text_at,
     time_at,
     value_at,
 )
 from tui_agent.quantities import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from tui_agent.formats.importers.reading import Record, Recording
 
 _DENIALS = (
     "The user doesn't want to proceed with this tool use",
@@ -69,6 +54,7 @@ _UNSHOWN = (
     "<local-command-caveat>",
     "Caveat: The messages below",
 )
+_TITLES = {"summary": "summary", "custom-title": "customTitle", "ai-title": "aiTitle"}
 _EXIT_CODE = re.compile(r"^(?:Error: )?Exit code (\d+)")
 
 
@@ -76,36 +62,33 @@ class ClaudeCode(Format):
     """The main line of the tree, and a lane for each sub-agent, whose records may be in a file of its own."""
 
     name = "Claude Code"
+    in_parts = True
 
     def __init__(self, report: ImportReport) -> None:
         super().__init__(report)
-        self._main = _Conversation(report, self.transcript)
         self._tree = Tree()
-        self._agents: dict[str, _Conversation] = {}
-        """By their ids, or the uuids of their first records."""
+        self._turns: dict[str, Turn] = {}
+        """Replies by message id: their records may be parted by results of parallel calls."""
+        self._prompts: dict[str, str] = {}
+        """Calls that start sub-agents, by the prompts that they give them."""
         self._agent_of: dict[str, str] = {}
         """By the uuids of their records."""
         self._started: dict[str, str] = {}
         """Calls that started sub-agents, by an id or a prompt."""
 
     @classmethod
-    def matches(cls, recording: Recording) -> bool:
+    def knows(cls, record: Record) -> bool:
         """Records that carry a `type`, a `sessionId` and a message of Anthropic's form beside `parentUuid`."""
-        return any("parentUuid" in record and is_message(record) for record in recording.records[:2_000])
-
-    @classmethod
-    def records(cls, recording: Recording) -> Sequence[Any]:
-        return recording.records
+        return "parentUuid" in record and is_message(record)
 
     @classmethod
     def beside(cls, path: Path) -> Iterable[Path]:
         return sorted(path.with_suffix("").glob("subagents/**/*.jsonl"))
 
     def take(self, record: Record) -> None:
-        """Read one line."""
         if is_message(record) or _kind(record) in {"system api_error", "system compact_boundary"}:
             self._message(record)
-        elif title := _title_of(record):
+        elif title := text_at(record, _TITLES.get(text_at(record, "type"), "")):
             self.transcript.title = title
         else:
             self._tree.link(record)
@@ -115,9 +98,9 @@ class ClaudeCode(Format):
 
     def _message(self, record: Record) -> None:
         if record.get("isSidechain") is True:
-            self._of_agent(record).take(record)
+            self._of_agent(record)._read(record)
         elif self._tree.add(record):
-            self._main.take(record)
+            self._read(record)
         else:
             self._begin_again()
 
@@ -128,29 +111,28 @@ class ClaudeCode(Format):
         self.report.skip(_ABANDONED, left)
         self.report.understood -= left
         self.forget(0)
-        self._main = _Conversation(ImportReport("", ""), self.transcript)
+        for known in (self.calls, self._turns, self._prompts):
+            known.clear()
+        report, self.report = self.report, ImportReport("", "")  # they were counted
         for record in line:
-            self._main.take(record)
-        self._main.report = self.report
+            self._read(record)
+        self.report = report
 
-    def _of_agent(self, record: Record) -> _Conversation:
+    def _of_agent(self, record: Record) -> ClaudeCode:
         uuid, parent = text_at(record, "uuid"), text_at(record, "parentUuid")
         root = text_at(record, "agentId") or self._agent_of.get(parent, "")
         if not root:
             begins = record.get("type") == "user" and not _results(record)
-            root = uuid if begins or not self._agents else next(reversed(self._agents))
+            root = uuid if begins or not self.agents else next(reversed(self.agents))
         self._agent_of[uuid] = root
-        if root not in self._agents:
-            prompt = content_text(value_at(record, "message", "content"))
-            transcript = Transcript(title=f"subagent: {prompt.strip()[:60]}", subagent=True, lane=root)
-            transcript.operator_present = False
-            self._agents[root] = _Conversation(self.report, transcript)
+        prompt = content_text(value_at(record, "message", "content"))
+        if root not in self.agents:
             self._started.setdefault(root, prompt)
-        return self._agents[root]
+        return self.agent(root, f"subagent: {prompt.strip()[:60]}")
 
     @property
     def lanes(self) -> list[Transcript]:
-        agents = [agent.transcript for agent in self._agents.values()]
+        agents = [agent.transcript for agent in self.agents.values()]
         alone = not self._tree.messages
         for agent in agents[:1]:
             agent.subagent = not alone
@@ -158,56 +140,21 @@ class ClaudeCode(Format):
             return agents
         for agent in agents:
             known = self._started.get(agent.lane, "")
-            agent.lane = self._main.prompts.get(known) or (known if known in self._main.calls else agent.lane)
+            agent.lane = self._prompts.get(known) or (known if known in self.calls else agent.lane)
         return [self.transcript, *agents]
 
     def around(self, recording: Recording) -> None:
         """What is to be said of the sub-agents."""
-        runs = len(self._agents)
+        runs = len(self.agents)
         if runs and not self._tree.messages:
             self.report.remarks = ["The file is a subagent's run."]
         elif runs:
             count = counted(len(self._agent_of), "message")
             self.report.remarks = [f"Subagents kept apart: {counted(runs, 'run')} with {count}."]
 
+    # --- records of one conversation, in file order -------------------------------------------------------
 
-def _kind(record: Record) -> str:
-    kind = text_at(record, "type") or "record without a type"
-    subtype = text_at(record, "subtype")
-    return f"{kind} {subtype}" if subtype else kind
-
-
-def _title_of(record: Record) -> str:
-    match record.get("type"):
-        case "summary":
-            return text_at(record, "summary")
-        case "custom-title":
-            return text_at(record, "customTitle")
-        case "ai-title":
-            return text_at(record, "aiTitle")
-    return ""
-
-
-def _results(record: Record) -> list[Record]:
-    blocks = objects_at(record, "message", "content")
-    return [block for block in blocks if block.get("type") == "tool_result"]
-
-
-# --- records into steps -----------------------------------------------------
-
-
-class _Conversation(StepReader):
-    """Puts records of one conversation together, in file order."""
-
-    def __init__(self, report: ImportReport, transcript: Transcript) -> None:
-        super().__init__(report, transcript)
-        self.turns: dict[str, Turn] = {}
-        """Replies by message id: their records may be parted by results of parallel calls."""
-        self.prompts: dict[str, str] = {}
-        """Calls that start sub-agents, by the prompts that they give them."""
-
-    def take(self, record: Record) -> None:
-        """Read one message."""
+    def _read(self, record: Record) -> None:
         transcript = self.transcript
         transcript.id = transcript.id or text_at(record, "sessionId")
         transcript.workspace = transcript.workspace or text_at(record, "cwd")
@@ -219,14 +166,6 @@ class _Conversation(StepReader):
             self._reply(record)
         else:
             self._user(record)
-
-    def _unused(self, kind: str) -> None:
-        self.report.understood -= 1
-        self.report.skip(kind)
-
-    def leave_out(self, kind: str) -> None:
-        """A part of a record, which is counted as a whole."""
-        self.report.skip(kind)
 
     def _system(self, record: Record) -> None:
         if record.get("subtype") == "compact_boundary":
@@ -241,14 +180,10 @@ class _Conversation(StepReader):
     def _reply(self, record: Record) -> None:
         message = object_at(record, "message")
         key = text_at(message, "id") or text_at(record, "uuid")
-        turn = self.turns.get(key)
-        if turn is None:
-            turn = self.turns[key] = Turn(_at(record), model=text_at(message, "model"))
-            self.add(turn)
-            self.transcript.model = turn.model or self.transcript.model
-        content = message.get("content")
-        if isinstance(content, str):
-            turn.text = joined(turn.text, content_text(content))
+        if key not in self._turns:
+            self._turns[key] = self.turn(_at(record), model=text_at(message, "model"))
+        turn = self._turns[key]
+        turn.text = joined(turn.text, text_at(message, "content"))
         for block in objects_at(message, "content"):
             self._block(turn, block)
         turn.finish_reason = text_at(message, "stop_reason") or turn.finish_reason
@@ -265,35 +200,32 @@ class _Conversation(StepReader):
             case "redacted_thinking":
                 turn.reasoning = joined(turn.reasoning, "[redacted]")
             case "tool_use" | "server_tool_use":
-                given = block.get("input")
-                values = plain(given) if isinstance(given, dict) else None
-                arguments = json_text(given) if given is not None else ""
-                call = Call(text_at(block, "id"), text_at(block, "name") or "unnamed", arguments, values)
-                if not call.id or call.id not in self.calls:
-                    self.call(turn, call)
-                    if prompt := text_at(call.input, "prompt"):
-                        self.prompts[prompt] = call.id
+                key, given = text_at(block, "id"), block.get("input")
+                if not key or key not in self.calls:
+                    self.call(turn, key, text_at(block, "name"), given)
+                    if prompt := text_at(given, "prompt"):
+                        self._prompts[prompt] = key
             case other:
                 self.report.skip(f"assistant block {other if isinstance(other, str) else '?'}")
 
     def _user(self, record: Record) -> None:
         if results := _results(record):
             for block in results:
-                self._result(record, block)
+                self.end(text_at(block, "tool_use_id"), self._result, record, block)
             return
         text = content_text(value_at(record, "message", "content"))
         if record.get("isCompactSummary") is True:
-            self._unused("user compact summary")
+            self.leave_out("user compact summary")
         elif text.startswith(_INTERRUPT):
             self.interrupted(_at(record))
         elif text.startswith(_UNSHOWN):
-            self._unused("user output of a local command")
+            self.leave_out("user output of a local command")
         elif record.get("isMeta") is True:
             self._expansion(text)
         elif text.strip():
             self.said(text, _at(record))
         else:
-            self._unused("user message without text")
+            self.leave_out("user message without text")
 
     def _expansion(self, text: str) -> None:
         """A command's expansion follows the operator's message: it is part of the task."""
@@ -302,24 +234,29 @@ class _Conversation(StepReader):
             self.forget(len(self.transcript.steps) - 1)
             self.said(f"{last.text}\n\n{text}", last.at)
         else:
-            self._unused("user text added by Claude Code")
+            self.leave_out("user text added by Claude Code")
 
-    def _result(self, record: Record, block: Record) -> None:
-        if (waiting := self.waiting(text_at(block, "tool_use_id"))) is not None:
-            turn, call = waiting
-            self.ended(turn, call, _result(call, block, record, turn.at))
+    def _result(self, call: Call, record: Record, block: Record) -> Result:
+        text, at, beside = content_text(block.get("content")), _at(record), record.get("toolUseResult")
+        failed = block.get("is_error") is True
+        if failed and beside == _REJECTED:
+            return Result("denied", text, at, _denial_reason(text))
+        result = result_of_text(call, text, failed=failed)
+        if result.status == "ok":
+            seconds = _duration(beside, self.calls[call.id][0].at, at)
+            result = replace(result, diff=_diff(beside), duration=seconds)
+        return replace(result, at=at)
 
 
-def _result(call: Call, block: Record, record: Record, asked_at: float | None) -> Result:
-    text = content_text(block.get("content"))
-    at = _at(record)
-    beside = record.get("toolUseResult")
-    if block.get("is_error") is True and beside == _REJECTED:
-        return Result("denied", text, at, _denial_reason(text))
-    result = result_of_text(call, text, failed=block.get("is_error") is True)
-    if result.status == "ok":
-        result = replace(result, diff=_diff(beside), duration=_duration(beside, asked_at, at))
-    return replace(result, at=at)
+def _kind(record: Record) -> str:
+    kind = text_at(record, "type") or "record without a type"
+    subtype = text_at(record, "subtype")
+    return f"{kind} {subtype}" if subtype else kind
+
+
+def _results(record: Record) -> list[Record]:
+    blocks = objects_at(record, "message", "content")
+    return [block for block in blocks if block.get("type") == "tool_result"]
 
 
 def result_of_text(call: Call, text: str, *, failed: bool) -> Result:

@@ -7,56 +7,37 @@ in JSON metadata or in a header line), never the output itself.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tui_agent.core.events import FailureKind
-from tui_agent.formats.importers.changes import changed_files
 from tui_agent.formats.importers.faults import classified
-from tui_agent.formats.importers.step_reader import Format
+from tui_agent.formats.importers.reading import Record, Recording
+from tui_agent.formats.importers.results import changed_files, exit_message
+from tui_agent.formats.importers.step_reader import Format, used
 from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Result, Said, Turn
 from tui_agent.formats.importers.values import (
+    code_at,
     content_text,
-    count_at,
-    exit_message,
     joined,
-    json_text,
     number_at,
     object_at,
-    parse_arguments,
-    plain,
+    parsed,
     text_at,
     time_at,
     value_at,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tui_agent.formats.importers.reading import Record, Recording
-
 _ADDED = "text added by Codex"
 _ENVELOPES = {"session_meta", "response_item", "event_msg", "turn_context", "compacted"}
 _CALLS = {"function_call", "local_shell_call", "custom_tool_call", "web_search_call", "tool_search_call"}
-_OUTPUTS = {
-    "function_call_output",
-    "custom_tool_call_output",
-    "local_shell_call_output",
-    "tool_search_output",
-}
+_OUTPUTS = {f"{kind}_output" for kind in _CALLS} | {"tool_search_output"}
 _ITEMS = _CALLS | _OUTPUTS | {"message", "reasoning"}
 _INJECTED = (
-    "<environment_context>",
-    "<user_instructions>",
-    "<permissions",
-    "<turn_aborted>",
-    "<skill",
-    "<collaboration_mode>",
-    "<model_switch>",
-    "# AGENTS.md instructions",
-)
+    "<environment_context>", "<user_instructions>", "<permissions", "<turn_aborted>", "<skill",
+    "<collaboration_mode>", "<model_switch>", "# AGENTS.md instructions",
+)  # fmt: skip
 
 
 def _entry(record: Record) -> tuple[str, Record, float | None]:
@@ -84,7 +65,7 @@ class Codex(Format):
 
     def __init__(self, report: ImportReport) -> None:
         super().__init__(report)
-        self.turn: Turn | None = None
+        self.reply: Turn | None = None
         self.closed = True
         self.typed: Counter[str] = Counter()
         """Messages of the user that events told, and no item yet."""
@@ -108,18 +89,13 @@ class Codex(Format):
             "instructions" in head[0] or any(one.get("record_type") == "state" for one in head)
         )
 
-    @classmethod
-    def records(cls, recording: Recording) -> Sequence[Any]:
-        return recording.records
-
     def take(self, record: Record) -> None:
-        """Read one line."""
         kind, payload, at = _entry(record)
         match kind:
             case "session_meta":
                 self._meta(payload)
             case "turn_context":
-                self.transcript.model = text_at(payload, "model") or self.transcript.model
+                self.about(payload, model="model")
                 self.transcript.workspace = self.transcript.workspace or text_at(payload, "cwd")
             case "compacted":
                 self.compacted(at)
@@ -133,16 +109,15 @@ class Codex(Format):
     def _meta(self, payload: Record) -> None:
         transcript = self.transcript
         transcript.id = transcript.id or text_at(payload, "id")
-        transcript.workspace = text_at(payload, "cwd") or transcript.workspace
+        self.about(payload, workspace="cwd")
         prompt = text_at(payload, "instructions") or text_at(payload, "base_instructions", "text")
         transcript.system_prompt = transcript.system_prompt or prompt
 
     def _open(self, at: float | None) -> Turn:
-        if self.closed or self.turn is None:
-            self.turn = Turn(at, model=self.transcript.model)
-            self.add(self.turn)
+        if self.closed or self.reply is None:
+            self.reply = self.turn(at, model=self.transcript.model)
             self.closed = False
-        return self.turn
+        return self.reply
 
     # --- items --------------------------------------------------------------------------------------------
 
@@ -151,14 +126,15 @@ class Codex(Format):
         if kind == "message":
             self._message(item, at)
         elif kind == "reasoning":
-            parts = [content_text(item.get("summary")), content_text(item.get("content"))]
-            if any(parts):
+            text = joined(content_text(item.get("summary")), content_text(item.get("content")))
+            if text:
                 turn = self._open(at)
-                turn.reasoning = "\n\n".join(part for part in (turn.reasoning, *parts) if part)
+                turn.reasoning = joined(turn.reasoning, text)
         elif kind in _CALLS:
             self._call(kind, item, at)
         elif kind in _OUTPUTS:
-            self._output(item, at)
+            self.closed = True
+            self.end(text_at(item, "call_id"), _result, item.get("output", item.get("tools")), at)
         else:
             self.leave_out(f"response_item {kind or 'without a type'}")
 
@@ -178,9 +154,10 @@ class Codex(Format):
             case _:
                 self.leave_out(f"message of role {text_at(item, 'role') or '?'}")
 
-    def _said(self, text: str, at: float | None) -> None:
+    def said(self, text: str, at: float | None) -> None:
+        """A message of the user, which ends a reply."""
         self.closed = True
-        self.said(text, at)
+        super().said(text, at)
 
     def _user_item(self, text: str, at: float | None) -> None:
         key = text.strip()
@@ -191,7 +168,7 @@ class Codex(Format):
         if self.confirmed or text.lstrip().startswith(_INJECTED):
             self.leave_out(_ADDED)
         else:
-            self._said(text, at)
+            self.said(text, at)
 
     def _user_event(self, text: str, at: float | None) -> None:
         key = text.strip()
@@ -203,12 +180,12 @@ class Codex(Format):
         elif known:
             self.report.skip(_ADDED, -1)
             self.report.understood += 1
-            self._said(text, at)
+            self.said(text, at)
         if known:
             self.waiting_texts[key] -= 1
         else:
             self.typed[key] += 1
-            self._said(text, at)
+            self.said(text, at)
 
     def _drop_unconfirmed(self, key: str) -> None:
         """What items alone told before the first event were no messages of the user."""
@@ -220,20 +197,13 @@ class Codex(Format):
         steps.extend(kept)
 
     def _call(self, kind: str, item: Record, at: float | None) -> None:
-        turn = self._open(at)
         key = text_at(item, "call_id") or text_at(item, "id") or f"call-{len(self.calls)}"
-        self.call(turn, _as_call(kind, item, key))
+        self.call(self._open(at), key, *_asked(kind, item))
         if kind == "web_search_call":
             self.closed = True  # it ran on the provider's side: what follows reads its result
             failed = text_at(item, "status") == "failed"
-            result = Result("failed" if failed else "ok", "", at, "the search failed" if failed else "")
-            self.ended(turn, self.calls[key][1], result)
-
-    def _output(self, item: Record, at: float | None) -> None:
-        self.closed = True
-        if (waiting := self.waiting(text_at(item, "call_id"))) is not None:
-            turn, call = waiting
-            self.ended(turn, call, _result(call, item.get("output", item.get("tools")), at))
+            result = Result("failed", "", at, "the search failed") if failed else Result("ok", "", at)
+            self.end(key, lambda _: result)
 
     # --- events -------------------------------------------------------------------------------------------
 
@@ -249,21 +219,24 @@ class Codex(Format):
                 self._agent_event(text_at(payload, "message"), at)
             case "agent_reasoning" | "agent_reasoning_raw_content":
                 pass  # the same text stands in an item
-            case "turn_aborted" | "error" | "stream_error" as kind:
+            case "turn_aborted":
                 self.closed = True
-                self._broke(kind, text_at(payload, "message"), at)
+                self.interrupted(at)
+            case "error" | "stream_error":
+                self.closed = True
+                self.add(Faulted(classified(text_at(payload, "message")), at))
             case other:
                 self.leave_out(f"event_msg {other if isinstance(other, str) else 'without a type'}")
 
     def _completed(self, item: Record, at: float | None) -> None:
         """What newer versions say of texts; of commands it repeats what their outputs say."""
-        match item.get("type"):
-            case "UserMessage":
-                self._user_event(content_text(item.get("content")), at)
-            case "AgentMessage":
-                self._agent_event(content_text(item.get("content")), at)
-            case other:
-                self.leave_out(f"event_msg item_completed {other if isinstance(other, str) else ''}".rstrip())
+        text, kind = content_text(item.get("content")), text_at(item, "type")
+        if kind == "UserMessage":
+            self._user_event(text, at)
+        elif kind == "AgentMessage":
+            self._agent_event(text, at)
+        else:
+            self.leave_out(f"event_msg item_completed {kind}".rstrip())
 
     def _agent_event(self, text: str, at: float | None) -> None:
         if not self.items:
@@ -271,62 +244,40 @@ class Codex(Format):
             self.answered[text] += 1
             self.closed = True
 
-    def _broke(self, kind: str, message: str, at: float | None) -> None:
-        if kind == "turn_aborted":
-            self.interrupted(at)
-        else:
-            self.add(Faulted(classified(message), at))
-
     def _usage(self, payload: Record) -> None:
         """One count a model call; the first lines of a rollout have none."""
         usage = object_at(payload, "info", "last_token_usage")
-        if not usage or self.turn is None:
-            return
-        self.turn.prompt_tokens = count_at(usage, "input_tokens")
-        self.turn.completion_tokens = count_at(usage, "output_tokens")
-        self.closed = True
+        if usage and self.reply is not None:
+            used(self.reply, usage, "input_tokens", "output_tokens")
+            self.closed = True
 
 
-def _as_call(kind: str, item: Record, key: str) -> Call:
+def _asked(kind: str, item: Record) -> tuple[str, Any]:
+    """A call's tool and its arguments."""
     match kind:
         case "function_call":
-            arguments = text_at(item, "arguments")
-            return Call(key, text_at(item, "name") or "unnamed", arguments, parse_arguments(arguments))
+            return text_at(item, "name"), text_at(item, "arguments")
         case "custom_tool_call":
-            raw = text_at(item, "input")
-            return Call(key, text_at(item, "name") or "unnamed", json_text({"input": raw}), {"input": raw})
+            return text_at(item, "name"), {"input": text_at(item, "input")}
         case "local_shell_call":
-            action = plain(object_at(item, "action"))
-            return Call(key, "local_shell", json_text(action), action)
-        case _:
-            action = plain(object_at(item, "action") or object_at(item, "arguments"))
-            return Call(key, kind.removesuffix("_call"), json_text(action), action)
+            return "local_shell", object_at(item, "action")
+    return kind.removesuffix("_call"), object_at(item, "action") or object_at(item, "arguments")
 
 
 _EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)\s*$", re.MULTILINE)
 _HEADER = re.compile(r"^Output:\s*$", re.MULTILINE)
-_WALL = re.compile(r"^Wall time: ([\d.]+) seconds", re.MULTILINE)
+_WALL = re.compile(r"^Wall time: (\d+(?:\.\d*)?|\.\d+) seconds", re.MULTILINE)
 _INVALID = ("failed to parse function arguments", "invalid arguments", "missing field")
 _UNKNOWN = ("unsupported call:", "unsupported custom tool call:", "unknown tool")
 _DENIED = (
-    "exec command rejected by user",
-    "rejected by user",
-    "patch rejected by user",
-    "user cancelled mcp tool call",
-    "command blocked by pretooluse hook",
-)
+    "exec command rejected by user", "rejected by user", "patch rejected by user",
+    "user cancelled mcp tool call", "command blocked by pretooluse hook",
+)  # fmt: skip
 _ABORTED = ("aborted by user", "aborted", "command interrupted")
 _FAILED = (
-    "apply_patch verification failed",
-    "execution error:",
-    "failed in sandbox",
-    "sandbox error",
-    "exec_command failed",
-    "write_stdin failed",
-    "tool call error:",
-    "failed to ",
-    "collab spawn failed",
-)
+    "apply_patch verification failed", "execution error:", "failed in sandbox", "sandbox error",
+    "exec_command failed", "write_stdin failed", "tool call error:", "failed to ", "collab spawn failed",
+)  # fmt: skip
 
 
 def _result(call: Call, output: Any, at: float | None) -> Result:
@@ -365,32 +316,17 @@ def result_of_output(
 
 def _framed(text: str) -> tuple[str, int | None, float | None]:
     """The output itself, its exit code and its seconds, out of either of Codex's two frames."""
-    if text.startswith("{"):
-        try:
-            frame = json.loads(text)
-        except (ValueError, RecursionError):
-            frame = None
-        metadata = object_at(frame, "metadata")
-        code = number_at(metadata, "exit_code")
-        if code is not None:
-            seconds = number_at(metadata, "duration_seconds")
-            return (
-                content_text(value_at(frame, "output")),
-                int(code),
-                seconds if seconds and seconds > 0 else None,
-            )
+    frame = parsed(text) if text.startswith("{") else None
+    code = code_at(frame, "metadata", "exit_code")
+    if code is not None:
+        seconds = number_at(frame, "metadata", "duration_seconds")
+        return content_text(value_at(frame, "output")), code, seconds if seconds and seconds > 0 else None
     mark = _HEADER.search(text, 0, 2_000)
     if mark is None:
-        head = text[:200]
-        match = _EXIT.match(head)
+        match = _EXIT.match(text[:200])
         return text, int(match[1][:10]) if match else None, None
-    head = text[: mark.start()]
+    head, body = text[: mark.start()], text[mark.end() :].removeprefix("\n")
     match, wall = _EXIT.search(head), _WALL.search(head)
-    body = text[mark.end() :].removeprefix("\n")
     if match is None:
         return (body, None, None) if wall else (text, None, None)
-    try:
-        seconds = float(wall[1]) if wall else None
-    except ValueError:
-        seconds = None
-    return body, int(match[1][:10]), seconds
+    return body, int(match[1][:10]), float(wall[1]) if wall else None

@@ -5,18 +5,15 @@ It is opened for reading only, and never made: the name of a session in it is `o
 
 from __future__ import annotations
 
-import json
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from tui_agent.formats.importers.reading import Record, Recording
 from tui_agent.formats.importers.transcript import TranscriptError
+from tui_agent.formats.importers.values import object_at, parsed
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-Record = dict[str, Any]
 _PATIENCE = 1.0
 """Seconds for a writer to let us read."""
 _ROWS = """
@@ -35,11 +32,6 @@ UNION ALL SELECT 'part', id, message_id, session_id, time_created, time_updated,
 _NEWEST = "SELECT id FROM session WHERE parent_id IS NULL ORDER BY time_updated DESC LIMIT 1"
 _OWN = ("table", "id", "messageID", "sessionID", "at")
 """Names that the columns have in a row's object; in its data they may mean something else."""
-
-
-def is_database(path: Path) -> bool:
-    """A session in a database, or the database."""
-    return path.parent.suffix == ".db" or path.suffix == ".db"
 
 
 def sessions_in(database: Path) -> list[tuple[Path, float, str]]:
@@ -72,13 +64,8 @@ class DatabaseSession:
         """Rows of the last moment that was read, by a mark of their content: that moment may not be over."""
         self._seen: tuple[float, ...] = ()
 
-    @property
-    def modified(self) -> float:
-        """When a row was written last, in seconds since the epoch."""
-        return self._since / 1_000
-
-    def rows(self) -> list[Record] | None:
-        """None where nothing was written. Raises `OSError`, `TranscriptError`."""
+    def read(self) -> Recording | None:
+        """See `reading.Source`."""
         seen = tuple(_written(self._database))
         if seen == self._seen:
             return None
@@ -86,18 +73,15 @@ class DatabaseSession:
         try:
             with closing(_opened(self._database)) as connection:
                 changed = list(self._changed(connection))
-        except sqlite3.OperationalError as error:
+        except sqlite3.Error as error:
             if "locked" in str(error) or "busy" in str(error):
                 return None
+            why = f"it cannot be read ({error})."
             raise TranscriptError(
-                str(self.path), f"it cannot be read ({error}).", "Is it OpenCode's database?"
-            ) from error
-        except sqlite3.Error as error:
-            raise TranscriptError(
-                str(self.path), f"it cannot be read ({error}).", "It may be damaged."
+                self.path, why, "It may be damaged, or no database of OpenCode's."
             ) from error
         self._seen = seen
-        return changed
+        return Recording(self.path, changed, modified=self._since / 1_000) if changed else None
 
     def _changed(self, connection: sqlite3.Connection) -> Iterator[Record]:
         if not self._session:
@@ -109,15 +93,7 @@ class DatabaseSession:
         self._since = latest
         for *columns, _, data in rows:
             if known.get(columns[1]) != hash(data):
-                yield {**_object(data), **dict(zip(_OWN, columns, strict=True))}
-
-
-def _object(data: Any) -> Record:
-    with suppress(ValueError, TypeError, RecursionError):
-        value = json.loads(data)
-        if isinstance(value, dict):
-            return value
-    return {}
+                yield {**object_at(parsed(str(data))), **dict(zip(_OWN, columns, strict=True))}
 
 
 def _written(database: Path) -> Iterator[float]:

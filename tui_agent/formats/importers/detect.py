@@ -5,7 +5,7 @@ The order matters: formats with marks of their own come before those whose messa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from tui_agent.formats.importers.atif import ATIF
 from tui_agent.formats.importers.claude_code import ClaudeCode
@@ -13,21 +13,17 @@ from tui_agent.formats.importers.codex import Codex
 from tui_agent.formats.importers.copilot_cli import CopilotCLI
 from tui_agent.formats.importers.gemini_cli import GeminiCLI
 from tui_agent.formats.importers.mini_swe_agent import MiniSWEAgent
-from tui_agent.formats.importers.mistral_vibe import MistralVibe
-from tui_agent.formats.importers.mistral_vibe_store import MistralVibeStore
+from tui_agent.formats.importers.mistral_vibe import MistralVibe, MistralVibeStore
 from tui_agent.formats.importers.openai_messages import OpenAIMessages
 from tui_agent.formats.importers.opencode import OpenCode
-from tui_agent.formats.importers.openhands import OpenHands
-from tui_agent.formats.importers.openhands_history import OpenHandsResults
+from tui_agent.formats.importers.openhands import OpenHands, OpenHandsResults
 from tui_agent.formats.importers.own import OwnSession
+from tui_agent.formats.importers.reading import Recording
+from tui_agent.formats.importers.step_reader import Format
 from tui_agent.formats.importers.swe_agent import SWEAgent
 from tui_agent.formats.importers.tau_bench import TauBench
 from tui_agent.formats.importers.transcript import TranscriptError
 from tui_agent.quantities import counted
-
-if TYPE_CHECKING:
-    from tui_agent.formats.importers.reading import Record, Recording
-    from tui_agent.formats.importers.step_reader import Format
 
 FORMATS: tuple[type[Format], ...] = (
     OwnSession,
@@ -55,23 +51,18 @@ def detect(recording: Recording) -> type[Format]:
             return reader
     tried = ", ".join(reader.name for reader in FORMATS)
     why = "its content is none of the known kinds of transcript."
-    raise TranscriptError(str(recording.path), why, f"Tried: {tried}. {_seen(recording)}")
+    raise TranscriptError(recording.path, why, f"Tried: {tried}. {_seen(recording)}")
 
 
 def _seen(recording: Recording) -> str:
-    document = recording.document
-    if isinstance(document, dict):
-        keys = _keys(document)
-        return f"It is an object with the keys {keys}." if keys else "It is an empty object."
+    document: Any = recording.document
     if isinstance(document, list):
         return f"It is a list of {counted(len(document), 'item')}."
-    if recording.records:
-        keys = _keys(recording.records[0])
-        return f"Its first record has the keys {keys}." if keys else "Its first record is empty."
-    return "It has no record."
-
-
-def _keys(record: Record) -> str:
-    """A few keys for the message; what is not printable in them is left out."""
-    names = ("".join(char for char in str(key)[:30] if char.isprintable()) for key in list(record)[:8])
-    return ", ".join(sorted(name for name in names if name))
+    whole = isinstance(document, dict)
+    names = list(document if whole else next(iter(recording.records), {}))[:8]
+    # What is not printable in a key is left out.
+    keys = ["".join(char for char in name[:30] if char.isprintable()) for name in names]
+    if not any(keys):
+        return "It is an empty object." if whole else "Its first record is empty."
+    has = "It is an object with" if whole else "Its first record has"
+    return f"{has} the keys {', '.join(sorted(filter(None, keys)))}."

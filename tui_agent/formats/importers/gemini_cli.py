@@ -8,33 +8,26 @@ session or all its messages, `$rewindTo` takes back a message and what followed 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.faults import classified
-from tui_agent.formats.importers.openai_messages import judged
-from tui_agent.formats.importers.step_reader import Format
+from tui_agent.formats.importers.reading import Record, Recording
+from tui_agent.formats.importers.results import exited, judged
+from tui_agent.formats.importers.step_reader import Format, used
 from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Remarked, Result, Turn
 from tui_agent.formats.importers.values import (
     content_text,
-    count_at,
-    exit_message,
     joined,
-    json_text,
     list_at,
     object_at,
     objects_at,
-    plain,
     text_at,
     time_at,
     value_at,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tui_agent.formats.importers.reading import Record, Recording
 
 _FRAME = re.compile(r"\A<untrusted_context>\n|\n</untrusted_context>.*\Z", re.DOTALL)
 _EXIT = re.compile(r"^Exit Code: (\d{1,9})$", re.MULTILINE)
@@ -68,7 +61,6 @@ class GeminiCLI(Format):
         return [recording.document, *inner] if inner else recording.objects
 
     def take(self, record: Record) -> None:
-        """Read one line."""
         if back := text_at(record, "$rewindTo"):
             self._go_back(self._places.get(back, 0))
         elif change := object_at(record, "$set"):
@@ -83,11 +75,9 @@ class GeminiCLI(Format):
             self.leave_out("line of an unknown kind")
 
     def _about(self, record: Record) -> None:
-        transcript = self.transcript
-        transcript.id = text_at(record, "sessionId") or transcript.id
-        transcript.title = text_at(record, "summary") or transcript.title
-        folders = [folder for folder in list_at(record, "directories") if isinstance(folder, str)]
-        transcript.workspace = transcript.workspace or next(iter(folders), "")
+        self.about(record, id="sessionId", title="summary")
+        folders = (folder for folder in list_at(record, "directories") if isinstance(folder, str))
+        self.transcript.workspace = self.transcript.workspace or next(folders, "")
 
     def _go_back(self, place: int) -> None:
         self.forget(place)
@@ -103,21 +93,14 @@ class GeminiCLI(Format):
     def _message(self, record: Record) -> None:
         key, kind = text_at(record, "id"), text_at(record, "type")
         at, text = time_at(record, "timestamp"), _text(record.get("content"))
+        new = key not in self._places
+        self._places.setdefault(key, len(self.transcript.steps))
         if kind == "gemini":
-            if key not in self._places:
-                self._places[key] = len(self.transcript.steps)
-                self._begin(key, at)
             self._reply(key, record, text, at)
-        elif key in self._places:
-            return
-        else:
-            self._places[key] = len(self.transcript.steps)
-            if kind == "user":
-                self._user(record, text, at)
-            elif kind == "error":
-                self.add(Faulted(classified(text), at))
-            else:
-                self.add(Remarked(text, at))
+        elif new and kind == "user":
+            self._user(record, text, at)
+        elif new:
+            self.add(Faulted(classified(text), at) if kind == "error" else Remarked(text, at))
 
     def _user(self, record: Record, text: str, at: float | None) -> None:
         if any("functionResponse" in part for part in objects_at(record, "content")):
@@ -127,24 +110,20 @@ class GeminiCLI(Format):
         else:
             self.said(text, at)
 
-    def _begin(self, key: str, at: float | None) -> Turn:
-        turn = self._turns[key] = Turn(at)
-        self.add(turn)
-        return turn
-
     def _reply(self, key: str, record: Record, text: str, at: float | None) -> None:
+        first = self._places[key]
+        if first == len(self.transcript.steps):
+            self._turns[key] = self.turn(at)
         turn = self._turns[key]
         turn.model = text_at(record, "model") or turn.model
         self.transcript.model = turn.model or self.transcript.model
-        turn.prompt_tokens = count_at(record, "tokens", "input")
-        turn.completion_tokens = count_at(record, "tokens", "output")
-        if turn is self.transcript.steps[self._places[key]]:
+        used(turn, object_at(record, "tokens"), "input", "output")
+        if turn is self.transcript.steps[first]:
             turn.text = text
-            thoughts = (
-                joined(text_at(one, "subject"), text_at(one, "description"))
-                for one in objects_at(record, "thoughts")
+            thoughts = objects_at(record, "thoughts")
+            turn.reasoning = "\n\n".join(
+                joined(text_at(one, "subject"), text_at(one, "description")) for one in thoughts
             )
-            turn.reasoning = "\n\n".join(thoughts)
         for raw in objects_at(record, "toolCalls"):
             turn = self._tool_call(key, turn, raw, at)
         self.touch(turn)
@@ -154,14 +133,15 @@ class GeminiCLI(Format):
         call_id = text_at(raw, "id") or f"{key}-{len(turn.calls)}"
         if call_id not in self.calls:
             if turn.calls and all(call.id in turn.results for call in turn.calls):
-                turn = self._begin(key, time_at(raw, "timestamp") or at)
-                turn.model = self.transcript.model
-            given = plain(object_at(raw, "args"))
-            self.call(turn, Call(call_id, text_at(raw, "name") or "unnamed", json_text(given), given))
+                turn = self._turns[key] = self.turn(
+                    time_at(raw, "timestamp") or at, model=self.transcript.model
+                )
+            self.call(turn, call_id, text_at(raw, "name"), object_at(raw, "args"))
         owner, call = self.calls[call_id]
         result = _result(call, raw)
         if result is not None and owner.results.get(call_id) != result:
-            self.ended(owner, call, result)
+            owner.results[call_id] = result
+            self.touch(owner)
         return turn
 
 
@@ -199,4 +179,4 @@ def result_of_text(call: Call, text: str, error: str = "", *, invalid: bool = Fa
     if error or code is None:
         result = judged(call, text, None, error or None)
         return replace(result, kind=FailureKind.INVALID_TOOL_CALL) if invalid else result
-    return judged(call, text, None, exit_message(int(code[1]), text) if int(code[1]) else None)
+    return exited(call, text, None, int(code[1]))

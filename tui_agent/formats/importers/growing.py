@@ -9,23 +9,82 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from tui_agent.formats.importers.databases import DatabaseSession
 from tui_agent.formats.importers.detect import detect
-from tui_agent.formats.importers.reading import LineFile, read_recording, source_of, unreadable
+from tui_agent.formats.importers.reading import (
+    BOM,
+    COMPRESSED,
+    LINE_FILES,
+    MAX_LINE,
+    CompressedFile,
+    Document,
+    EventFiles,
+    Journals,
+    LineFile,
+    Recording,
+    Source,
+    is_database,
+)
+from tui_agent.formats.importers.step_reader import Format
 from tui_agent.formats.importers.transcript import ImportReport, TranscriptError
-
-if TYPE_CHECKING:
-    from tui_agent.formats.importers.reading import Recording, Source
-    from tui_agent.formats.importers.step_reader import Format
+from tui_agent.formats.importers.values import equal_ones, parsed
 
 
 def read_whole(path: Path) -> Format:
     """The reader of a session, which has read it as it is now. Raises `TranscriptError`."""
     growing = Growing(path)
-    reader = growing.take(read_recording(path))
+    try:
+        recording = source_of(path).read()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if recording is None:
+        raise TranscriptError(path, "the file is empty.", "Name a recorded session.")
+    reader = growing.take(recording)
     growing.read_beside(reader)
     return reader
+
+
+def _unreadable(path: Path, error: OSError) -> TranscriptError:
+    """Why nothing is known of `path`."""
+    why = f"it cannot be read ({error.strerror or error})."
+    return TranscriptError(path, why, "Check the name and its permissions.")
+
+
+def source_of(path: Path) -> Source:
+    """The source at `path`, by what is there now. Raises `OSError`, `TranscriptError`."""
+    if is_database(path):
+        return DatabaseSession(path)
+    if path.is_dir():
+        lines = next((name for name in LINE_FILES if (path / name).is_file()), "")
+        kind = Journals if (path / "journal").is_dir() else EventFiles
+        return LineFile(path / lines, path) if lines and kind is EventFiles else kind(path)
+    if path.name.endswith(COMPRESSED):
+        return CompressedFile(path)
+    with path.open("rb") as file:
+        head = file.read(4_096).removeprefix(BOM).lstrip()
+    if head[:1] == b"[" or (head[:1] == b"{" and not _first_line_is_object(path)):
+        return Document(path)
+    if head and head[:1] != b"{":
+        kind_of = "binary data" if b"\0" in head or not _is_text(head) else "text"
+        why = f"it begins with {kind_of}, not with JSON."
+        raise TranscriptError(path, why, "Name a .json, .jsonl or .traj file of a recorded session.", 1)
+    return LineFile(path)
+
+
+def _is_text(head: bytes) -> bool:
+    try:
+        head[: len(head) - 3].decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _first_line_is_object(path: Path) -> bool:
+    """Also where its end is not there yet, and nothing says that it is a document."""
+    with path.open("rb") as file:
+        lines = (file.readline(MAX_LINE + 1) for _ in range(1_000))
+        return isinstance(parsed(next(filter(bytes.strip, lines), b"")), dict)
 
 
 class Growing:
@@ -58,7 +117,7 @@ class Growing:
         except FileNotFoundError:
             return False
         except OSError as error:
-            raise unreadable(self.path, error) from error
+            raise _unreadable(self.path, error) from error
         except TranscriptError as fault:
             if self.reader is not None:
                 raise
@@ -76,7 +135,7 @@ class Growing:
         records, lines = reader.records(recording), recording.lines
         if recording.document is not None:
             known, self._marks = self._marks, [hash(json.dumps(record)) for record in records]
-            stand = _equal(known, self._marks)
+            stand = equal_ones(known, self._marks)
             if stand < len(known) and not reader.revises:
                 reader, stand = self._begin(recording), 0
             records, lines = records[stand:], []
@@ -109,11 +168,3 @@ class Growing:
                     reader.around(recording)
                     news = True
         return news
-
-
-def _equal(known: list[int], marks: list[int]) -> int:
-    """How many of the first are the same."""
-    return next(
-        (place for place, pair in enumerate(zip(known, marks, strict=False)) if pair[0] != pair[1]),
-        len(known),
-    )

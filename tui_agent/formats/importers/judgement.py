@@ -11,8 +11,11 @@ from __future__ import annotations
 
 import itertools
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from pydantic import JsonValue
 
 from tui_agent.core import events
 from tui_agent.core.decision.decide import decide
@@ -24,12 +27,7 @@ from tui_agent.core.names import unanswered
 from tui_agent.core.recovery.policy import RecoveryPolicy, policy_of_run, preset
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.state import RunState
-from tui_agent.formats.importers.normalise import equal_ones
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from pydantic import JsonValue
+from tui_agent.formats.importers.values import equal_ones
 
 _WOULD: dict[events.Level, str] = {
     events.Level.ESCALATE: "would have asked the operator here",
@@ -311,15 +309,7 @@ def _as_failed(event: events.ToolSucceeded, iteration: int) -> events.ToolFailed
         input=event.input,
         iteration=iteration,
     )
-    return events.ToolFailed(
-        seq=event.seq,
-        at=event.at,
-        call_id=event.call_id,
-        tool=event.tool,
-        input=event.input,
-        index=event.index,
-        content=as_error(event.content),
-        duration=event.duration,
-        failure=failure,
-        output_file=event.output_file,
-    )
+    same = {
+        name: getattr(event, name) for name in events.ToolResult.model_fields if name not in {"key", "type"}
+    }
+    return events.ToolFailed(**{**same, "content": as_error(event.content), "failure": failure})

@@ -9,32 +9,23 @@ import hashlib
 import os
 import shutil
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_agent.core.events import Event, SessionStarted
+from tui_agent.core.recovery.policy import RecoveryPolicy
 from tui_agent.formats.importers.growing import read_whole
 from tui_agent.formats.importers.judgement import judged
 from tui_agent.formats.importers.labels import LABEL_FILE, grade_beside
 from tui_agent.formats.importers.normalise import facts
 from tui_agent.formats.importers.own import OwnSession
 from tui_agent.formats.importers.reading import LINE_FILES
-from tui_agent.formats.importers.transcript import (
-    ImportReport,
-    Transcript,
-    TranscriptError,
-    no_such_run,
-)
+from tui_agent.formats.importers.transcript import ImportReport, Transcript, TranscriptError, no_such_run
 from tui_agent.store.journal import JOURNAL_NAME
 from tui_agent.store.lines import encode
 from tui_agent.store.provenance import mark_foreign
 from tui_agent.store.redaction import Redactor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from tui_agent.core.recovery.policy import RecoveryPolicy
 
 DEFAULT_POLICY = "combined"
 
@@ -64,7 +55,7 @@ def load_transcripts(path: Path) -> list[Imported]:
     if isinstance(reader, OwnSession):
         if not reader.events:
             why = "its first event is not the start of a session."
-            raise TranscriptError(str(path), why, "Export the session again.", 1)
+            raise TranscriptError(path, why, "Export the session again.", 1)
         report.runs = 1
         return [Imported(reader.events, report, report.format, reader.transcript.title)]
     transcripts = reader.lanes
@@ -73,27 +64,35 @@ def load_transcripts(path: Path) -> list[Imported]:
     report.empty = sum(transcript.empty() for transcript in transcripts)
     if report.empty == report.runs:
         why = f"it looks like {report.format}, and nothing was said or done in it."
-        raise TranscriptError(str(path), why, report.summary())
-    seed = _seed(path, report)
+        raise TranscriptError(path, why, report.summary())
     return [
-        Imported(
-            facts(
-                transcript,
-                session_id=_session_id(transcript, seed, index, modified),
-                source=report.format,
-                summary=_summary(report, index),
-                base_at=modified,
-            ),
-            report,
-            report.format,
-            transcript.title,
-            transcript.reward if transcript.reward is not None else grade_beside(path, transcript.id),
-            transcript.subagent,
-            index,
-        )
+        _imported(path, report, transcript, index, modified)
         for index, transcript in enumerate(transcripts)
         if not transcript.empty()
     ]
+
+
+def _imported(
+    path: Path, report: ImportReport, transcript: Transcript, index: int, modified: float
+) -> Imported:
+    """A run of the file; its session has a sortable name that is the same each time it is imported."""
+    seed = f"{report.format} {report.records} {path.name} {path.stat().st_size} {transcript.id} {index}"
+    part = f" Run {index + 1} of {report.runs} in the file." if report.runs > 1 else ""
+    reward = transcript.reward if transcript.reward is not None else grade_beside(path, transcript.id)
+    first = next((step.at for step in transcript.steps if step.at is not None), modified)
+    told = facts(
+        transcript,
+        session_id=_session_id(first, seed),
+        source=report.format,
+        summary=report.summary() + part,
+        base_at=modified,
+    )
+    return Imported(told, report, report.format, transcript.title, reward, transcript.subagent, index)
+
+
+def _session_id(at: float, seed: str) -> str:
+    digest = hashlib.sha256(seed.encode()).hexdigest()[:8]
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(at))}-{digest}"
 
 
 def choose_run(runs: Sequence[Imported], run: int | None) -> Imported:
@@ -123,22 +122,6 @@ def judge(
         return imported
     events = judged(imported.events, policy or DEFAULT_POLICY, operator_present=operator_present)
     return replace(imported, events=events)
-
-
-def _seed(path: Path, report: ImportReport) -> str:
-    return f"{report.format} {report.records} {path.name} {path.stat().st_size}"
-
-
-def _session_id(transcript: Transcript, seed: str, index: int, base_at: float) -> str:
-    """A sortable name that is the same each time the same run is imported."""
-    first = next((step.at for step in transcript.steps if step.at is not None), base_at)
-    digest = hashlib.sha256(f"{seed} {transcript.id} {index}".encode()).hexdigest()[:8]
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(first))}-{digest}"
-
-
-def _summary(report: ImportReport, index: int) -> str:
-    part = f" Run {index + 1} of {report.runs} in the file." if report.runs > 1 else ""
-    return report.summary() + part
 
 
 # --- into the store --------------------------------------------------------------------------------
@@ -179,8 +162,7 @@ def keep(told: Sequence[Event], path: Path, sessions: Path, redactor: Redactor) 
     Raises `TranscriptError`.
     """
     first, last = told[0], told[-1]
-    digest = hashlib.sha256(f"{path} {len(told)} {last.at}".encode()).hexdigest()[:8]
-    name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(first.at))}-{digest}"
+    name = _session_id(first.at, f"{path} {len(told)} {last.at}")
     events = [first.model_copy(update={"session_id": name}), *told[1:]]
     _write(Imported(events, ImportReport("watch", str(path)), "watch"), sessions, redactor)
     return sessions / name

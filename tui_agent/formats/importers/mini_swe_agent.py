@@ -8,30 +8,24 @@ itself is not kept: a format error then follows the result of the call before.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.faults import rejection_kind
-from tui_agent.formats.importers.openai_messages import MessageReader, message_time, text_verdict
+from tui_agent.formats.importers.openai_messages import MessageReader, message_time
+from tui_agent.formats.importers.reading import Record, Recording
+from tui_agent.formats.importers.results import exit_message, failed, says_timed_out
 from tui_agent.formats.importers.step_reader import Format
-from tui_agent.formats.importers.transcript import Call, ImportReport, Result, Transcript, Turn, shell_call
+from tui_agent.formats.importers.transcript import Call, ImportReport, Result, Transcript, Turn
 from tui_agent.formats.importers.values import (
+    code_at,
     content_text,
     count_at,
-    exit_message,
-    list_at,
     number_at,
     object_at,
     objects_at,
-    says_timed_out,
     text_at,
     value_at,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tui_agent.formats.importers.reading import Record, Recording
 
 _BLOCK = re.compile(r"```(?:mswea_bash_command|bash)[ \t]*\n(.*?)\n```", re.DOTALL)
 _RETURN_CODE = re.compile(r"<returncode>\s*(-?\d{1,10})\s*</returncode>")
@@ -49,9 +43,10 @@ class MiniSWEAgent(MessageReader, Format):
     """Messages whose user lines are results where a call waits for one."""
 
     name = "mini-swe-agent"
+    inside = "messages"
 
     def __init__(self, report: ImportReport) -> None:
-        super().__init__(report, _verdict, Transcript(operator_present=False))
+        super().__init__(report, Transcript(operator_present=False))
 
     @classmethod
     def matches(cls, recording: Recording) -> bool:
@@ -64,32 +59,21 @@ class MiniSWEAgent(MessageReader, Format):
             role == "user" and _RETURN_CODE.match(text) for role, text in texts
         )
 
-    @classmethod
-    def records(cls, recording: Recording) -> Sequence[Any]:
-        document = recording.document
-        return document if isinstance(document, list) else list_at(document, "messages")
-
     def around(self, recording: Recording) -> None:
         """How the run ended, and with which model."""
-        document, transcript = recording.document, self.transcript
-        info = object_at(document, "info")
-        transcript.id = text_at(document, "instance_id")
-        transcript.ending = text_at(info, "exit_status") or transcript.ending
-        transcript.finished = transcript.finished or transcript.ending.lower() == "submitted"
-        transcript.answer = text_at(info, "submission") or transcript.answer
-        transcript.model = text_at(info, "config", "model", "model_name") or transcript.model
-        transcript.workspace = text_at(info, "config", "environment", "cwd")
+        info = object_at(recording.document, "info")
+        self.about(recording.document, id="instance_id")
+        self.about(info, ending="exit_status", answer="submission", workspace="config.environment.cwd")
+        self.about(info, model="config.model.model_name")
+        self.transcript.finished |= self.transcript.ending.lower() == "submitted"
 
     def take(self, message: Record) -> None:
-        """Read one message."""
         role = message.get("role")
         if role == "user":
             self._user(message)
         elif role == "exit":
-            self.transcript.ending = text_at(message, "extra", "exit_status") or content_text(
-                message.get("content")
-            )
-            self.transcript.answer = text_at(message, "extra", "submission")
+            self.transcript.ending = content_text(message.get("content"))
+            self.about(message, ending="extra.exit_status", answer="extra.submission")
         elif message.get("object") == "response":
             self._response(message)
         elif message.get("type") == "function_call_output":
@@ -112,9 +96,11 @@ class MiniSWEAgent(MessageReader, Format):
         if len(commands) > 1 and not objects_at(message, "extra", "actions"):
             return  # the harness refuses a reply with several blocks
         turn.text = _BLOCK.sub(lambda block: "" if block[1] in commands else block[0], turn.text).strip()
+        self._commands_of(turn, commands)
+
+    def _commands_of(self, turn: Turn, commands: list[str]) -> None:
         for position, command in enumerate(commands):
-            key = f"step-{len(self.transcript.steps)}-{position}"
-            self.call(turn, shell_call(key, command))
+            self.call(turn, f"step-{len(self.transcript.steps)}-{position}", "bash", {"command": command})
 
     def _response(self, message: Record) -> None:
         """A reply in the form of OpenAI's Responses."""
@@ -141,7 +127,7 @@ class MiniSWEAgent(MessageReader, Format):
         elif interrupt == "FormatError" or text.startswith(_FORMAT_ERRORS):
             self._rejected(last, message)
         elif last and waiting:
-            self.ended(last, waiting[0], _verdict(waiting[0], text, message))
+            self.end(waiting[0].id, self.judge, text, message)
             self._submitted(waiting[0], text)
         elif last and not last.calls:
             self._rejected(last, message)
@@ -158,46 +144,40 @@ class MiniSWEAgent(MessageReader, Format):
         commands = _BLOCK.findall(last.text)
         if len(commands) > 1:
             # The harness takes one command a reply; to an engine that takes several they are no error of form.
-            for position, command in enumerate(commands):
-                key = f"step-{len(self.transcript.steps)}-{position}"
-                self.call(last, shell_call(key, command))
-                last.results[key] = Result("cancelled", refusal, message_time(message), SEVERAL_COMMANDS)
+            self._commands_of(last, commands)
+            for call in last.calls:
+                last.results[call.id] = Result("cancelled", refusal, message_time(message), SEVERAL_COMMANDS)
             return
         last.rejected = refusal
         several = (count_at(message, "extra", "n_actions") or 0) > 1
         last.rejected_as = FailureKind.INVALID_TOOL_CALL if several else rejection_kind(last.rejected)
 
     def _submitted(self, call: Call, text: str) -> None:
-        command = (call.input or {}).get("command")
-        if (
-            isinstance(command, str)
-            and any(mark in command for mark in _SUBMIT)
-            and not _RETURN_CODE.match(text)
-        ):
+        command = text_at(call.input, "command")
+        if any(mark in command for mark in _SUBMIT) and not _RETURN_CODE.match(text):
             self.transcript.finished = True
             self.transcript.answer = text
+
+    def judge(self, call: Call, content: str, record: Record) -> Result:
+        """By the return code, which the frame around the output or the record tells."""
+        at = message_time(record)
+        match = _RETURN_CODE.search(content[:2_000])
+        code = code_at(record, "extra", "returncode")
+        code = int(match[1]) if code is None and match else code
+        raised = content_text(value_at(record, "extra", "exception_info"))
+        if raised == _NOT_EXECUTED:
+            return Result("cancelled", content, at, raised)
+        if code == 0:
+            return Result("ok", content, at)
+        if code is not None:
+            output = text_at(record, "extra", "raw_output") or _output(content)
+            return failed(content, at, exit_message(code, raised or output))
+        if says_timed_out(content) and "<command>" in content[:600]:
+            return Result("failed", content, at, content.strip(), unknown_effect=True)
+        return super().judge(call, content, record)
 
 
 def _output(content: str) -> str:
     """A result's output out of its frame; of a long one the head and the tail are kept."""
     text = _RETURN_CODE.sub("", content, count=1)
     return _FRAME.sub("", _WARNING.sub("", text, count=1)).strip()
-
-
-def _verdict(call: Call, content: str, record: Record) -> Result:
-    at = message_time(record)
-    recorded = number_at(record, "extra", "returncode")
-    match = _RETURN_CODE.search(content[:2_000])
-    code = int(recorded) if recorded is not None else int(match[1]) if match else None
-    raised = content_text(value_at(record, "extra", "exception_info"))
-    if raised == _NOT_EXECUTED:
-        return Result("cancelled", content, at, raised)
-    if code is not None:
-        output = text_at(record, "extra", "raw_output") or _output(content)
-        if code == 0:
-            return Result("ok", content, at)
-        message = exit_message(code, raised or output)
-        return Result("failed", content, at, message, unknown_effect=says_timed_out(message))
-    if says_timed_out(content) and "<command>" in content[:600]:
-        return Result("failed", content, at, content.strip(), unknown_effect=True)
-    return text_verdict(call, content, record)

@@ -7,6 +7,7 @@ so that one import serves all policies.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,11 +26,9 @@ from tui_agent.formats.importers.transcript import (
     Transcript,
     Turn,
 )
-from tui_agent.formats.importers.values import clean
+from tui_agent.formats.importers.values import clean, equal_ones
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from tui_agent.core.state import RunState
 
 NO_TASK = "(The recording begins without the operator's message.)"
@@ -151,16 +150,6 @@ class GrowingFacts:
             case Faulted():
                 return None if settled and not step.delay else MORE
         return None
-
-
-def equal_ones(before: Iterable[events.Event], after: Iterable[events.Event]) -> int:
-    """How many of the first events are the same."""
-    same = 0
-    for old, new in zip(before, after, strict=False):
-        if old != new:
-            break
-        same += 1
-    return same
 
 
 class Builder:

@@ -6,30 +6,17 @@ command that fails is `completed` to it, with the exit code in the metadata of i
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.faults import classified
-from tui_agent.formats.importers.openai_messages import judged
-from tui_agent.formats.importers.step_reader import Format, StepReader
+from tui_agent.formats.importers.reading import Record, Recording
+from tui_agent.formats.importers.results import exited, judged
+from tui_agent.formats.importers.step_reader import Format, used
 from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Result, Said, Transcript, Turn
-from tui_agent.formats.importers.values import (
-    count_at,
-    exit_message,
-    json_text,
-    number_at,
-    object_at,
-    objects_at,
-    plain,
-    text_at,
-    time_at,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tui_agent.formats.importers.reading import Record, Recording
+from tui_agent.formats.importers.values import count_at, number_at, object_at, objects_at, text_at, time_at
 
 _REJECTED = ("The user rejected permission", "The user has specified a rule which prevents")
 _ABORTED = ("Tool execution aborted", "Tool execution was interrupted")
@@ -43,7 +30,16 @@ class OpenCode(Format):
 
     def __init__(self, report: ImportReport) -> None:
         super().__init__(report)
-        self._sessions: dict[str, _Conversation] = {}
+        self._session: str | None = None
+        """The main one."""
+        self._started: dict[str, str] = {}
+        """Calls by the sessions that they began."""
+        self._turns: dict[str, Turn] = {}
+        """By message."""
+        self._said: dict[str, int] = {}
+        """The places of the operator's messages."""
+        self._texts: dict[tuple[str, str], dict[str, str]] = {}
+        """Texts by message and kind, then by part."""
 
     @classmethod
     def matches(cls, recording: Recording) -> bool:
@@ -60,78 +56,43 @@ class OpenCode(Format):
         return list(_rows(recording.document)) if recording.document is not None else recording.records
 
     def take(self, row: Record) -> None:
-        """Read one row."""
         key = text_at(row, "sessionID")
-        if key not in self._sessions:
-            transcript = (
-                self.transcript if not self._sessions else Transcript(subagent=True, operator_present=False)
-            )
-            self._sessions[key] = _Conversation(self.report, transcript)
-        self._sessions[key].take(row)
+        if self._session is None:
+            self._session = key
+        (self if key == self._session else self.agent(key))._row(row)
 
     @property
     def lanes(self) -> list[Transcript]:
-        started = {key: call for one in self._sessions.values() for key, call in one.started.items()}
-        for key, one in self._sessions.items():
-            one.transcript.lane = started.get(key, key) if one.transcript.subagent else ""
-        return [one.transcript for one in self._sessions.values()] or [self.transcript]
+        started = dict(self._started)
+        for agent in self.agents.values():
+            started |= agent._started
+        for key, agent in self.agents.items():
+            agent.transcript.lane = started.get(key, key)
+        return super().lanes
 
-
-def _rows(export: Any) -> Iterator[Record]:
-    """The rows that an export was made of."""
-    info = object_at(export, "info")
-    session = text_at(info, "id")
-    yield {**info, "table": "session", "sessionID": session}
-    for message in objects_at(export, "messages"):
-        about = object_at(message, "info")
-        yield {**about, "table": "message", "sessionID": session}
-        for part in objects_at(message, "parts"):
-            yield {**part, "table": "part", "sessionID": session, "messageID": text_at(about, "id")}
-
-
-class _Conversation(StepReader):
-    """Rows of one session."""
-
-    def __init__(self, report: ImportReport, transcript: Transcript) -> None:
-        super().__init__(report, transcript)
-        self.started: dict[str, str] = {}
-        """Calls by the sessions that they began."""
-        self._turns: dict[str, Turn] = {}
-        """By message."""
-        self._said: dict[str, int] = {}
-        """The places of the operator's messages."""
-        self._texts: dict[tuple[str, str], dict[str, str]] = {}
-        """Texts by message and kind, then by part."""
-
-    def take(self, row: Record) -> None:
-        """Read one row."""
+    def _row(self, row: Record) -> None:
         match row.get("table"):
             case "session":
-                transcript = self.transcript
-                transcript.id = text_at(row, "id") or text_at(row, "sessionID")
-                transcript.workspace = text_at(row, "directory") or transcript.workspace
-                transcript.title = text_at(row, "title")
+                self.about(row, workspace="directory", title="title")
+                self.transcript.id = text_at(row, "id") or text_at(row, "sessionID")
             case "message":
                 self._message(row)
             case _:
                 self._part(row)
 
     def _message(self, row: Record) -> None:
-        key, at = text_at(row, "id"), _at(row, "time", "created")
+        key, at = text_at(row, "id"), time_at(row, "time", "created")
         if row.get("role") == "user":
             self._said.setdefault(key, -1)
             return
-        turn = self._turns.get(key)
-        if turn is None:
-            turn = self._turns[key] = Turn(at)
-            self.add(turn)
+        if key not in self._turns:
+            self._turns[key] = self.turn(at)
+        turn = self._turns[key]
         turn.model = text_at(row, "modelID")
         self.transcript.model = turn.model or self.transcript.model
         turn.finish_reason = text_at(row, "finish").replace("tool-calls", "")
-        turn.prompt_tokens = count_at(row, "tokens", "input")
-        turn.completion_tokens = count_at(row, "tokens", "output")
-        cost = number_at(row, "cost")
-        turn.cost = cost or None
+        turn.cost = number_at(row, "cost") or None
+        used(turn, object_at(row, "tokens"), "input", "output")
         self.touch(turn)
         self._broke(key, object_at(row, "error"), at)
 
@@ -158,7 +119,7 @@ class _Conversation(StepReader):
         elif kind == "tool":
             self._tool(turn, row)
         elif kind == "compaction":
-            self.compacted(_at(row, "at"))
+            self.compacted(time_at(row, "at"))
         else:
             self.leave_out(f"part {kind or 'without a type'}")
 
@@ -171,7 +132,7 @@ class _Conversation(StepReader):
         if row.get("type") != "text" or row.get("synthetic") is True or row.get("ignored") is True:
             self.leave_out("part added by OpenCode")
             return
-        said = Said(self._text(owner, "text", row), _at(row, "at"))
+        said = Said(self._text(owner, "text", row), time_at(row, "at"))
         if self._said[owner] < 0:
             self._said[owner] = len(self.transcript.steps)
             self.add(said)
@@ -181,25 +142,32 @@ class _Conversation(StepReader):
 
     def _tool(self, turn: Turn, row: Record) -> None:
         key, state = text_at(row, "callID") or text_at(row, "id"), object_at(row, "state")
-        given = plain(object_at(state, "input"))
-        call = Call(key, text_at(row, "tool") or "unnamed", json_text(given), given)
-        known = next((place for place, one in enumerate(turn.calls) if one.id == key), None)
-        if known is None:
-            self.call(turn, call)
-        else:
-            turn.calls[known] = call
-            self.calls[key] = turn, call
+        call = Call.of(key, text_at(row, "tool"), object_at(state, "input"))
+        known = next((place for place, one in enumerate(turn.calls) if one.id == key), len(turn.calls))
+        turn.calls[known : known + 1] = [call]
+        self.calls[key] = turn, call
         if session := text_at(state, "metadata", "sessionId"):
-            self.started[session] = key
+            self._started[session] = key
         if (result := _result(call, state)) is not None:
-            self.ended(turn, call, result)
-        else:
-            self.touch(turn)
+            turn.results[key] = result
+        self.touch(turn)
+
+
+def _rows(export: Any) -> Iterator[Record]:
+    """The rows that an export was made of."""
+    info = object_at(export, "info")
+    session = text_at(info, "id")
+    yield {**info, "table": "session", "sessionID": session}
+    for message in objects_at(export, "messages"):
+        about = object_at(message, "info")
+        yield {**about, "table": "message", "sessionID": session}
+        for part in objects_at(message, "parts"):
+            yield {**part, "table": "part", "sessionID": session, "messageID": text_at(about, "id")}
 
 
 def _result(call: Call, state: Record) -> Result | None:
     """How a call ended; None while it runs."""
-    at = _at(state, "time", "end")
+    at = time_at(state, "time", "end")
     match state.get("status"):
         case "completed":
             metadata = object_at(state, "metadata")
@@ -219,7 +187,7 @@ def result_of_output(call: Call, text: str, metadata: Record) -> Result:
     code = count_at(metadata, "exit")
     if code is None:  # ended by a signal
         return Result("failed", text, message=text, unknown_effect=True)
-    return judged(call, text, None, exit_message(code, text) if code else None)
+    return exited(call, text, None, code)
 
 
 def result_of_error(call: Call, error: str) -> Result:
@@ -231,8 +199,3 @@ def result_of_error(call: Call, error: str) -> Result:
     result = judged(call, error, None, error)
     invalid = "was called with invalid arguments" in error
     return replace(result, kind=FailureKind.INVALID_TOOL_CALL) if invalid else result
-
-
-def _at(record: Record, *path: str) -> float | None:
-    """Its times are in milliseconds."""
-    return time_at(record, *path)

@@ -7,20 +7,17 @@ upgraded by `store.upgrade`.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from pydantic import ValidationError
 
 from tui_agent.core.events import Event, SessionStarted, parse_event
+from tui_agent.formats.importers.reading import Record, Recording
 from tui_agent.formats.importers.step_reader import Format
 from tui_agent.formats.importers.transcript import ImportReport, TranscriptError
 from tui_agent.formats.importers.values import list_at
 from tui_agent.store.upgrade import UnknownVersionError, upgrade
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tui_agent.formats.importers.reading import Record, Recording
 
 EXPORT_FORMAT = "agent-tui-session"
 """The `format` of our JSON export."""
@@ -48,7 +45,7 @@ class OwnSession(Format):
         return list_at(recording.document, "events") if _is_export(recording.document) else recording.records
 
     def take(self, record: Record) -> None:
-        """Read one event. Raises `TranscriptError` for one of a newer version."""
+        """Raises `TranscriptError` for an event of a newer version."""
         if record.get("type") == "result":
             self.leave_out("result of a run")
             return

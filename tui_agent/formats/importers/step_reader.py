@@ -7,28 +7,32 @@ an earlier step says so, so that whoever made events of the steps makes them ane
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Concatenate, ParamSpec, Self
 
+from tui_agent.formats.importers.reading import Record, Recording
 from tui_agent.formats.importers.transcript import (
     Call,
     ImportReport,
     Interrupted,
     Remarked,
+    Result,
     Said,
+    Step,
     Transcript,
     Turn,
 )
+from tui_agent.formats.importers.values import count_at, list_at, text_at
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from tui_agent.formats.importers.reading import Record, Recording
-    from tui_agent.formats.importers.transcript import Result, Step
+P = ParamSpec("P")
 
 
 class StepReader(ABC):
     """The transcript of one conversation while its records are read."""
+
+    in_parts: ClassVar[bool] = False
+    """Records hold several results, and are counted as a whole."""
 
     def __init__(self, report: ImportReport, transcript: Transcript | None = None) -> None:
         self.report = report
@@ -51,6 +55,19 @@ class StepReader(ABC):
             else:
                 self.report.skip("message that is not an object")
 
+    def leave_out(self, kind: Any, unnamed: str = "") -> None:
+        """The record that was counted as understood is of no use. `unnamed`: what it is where `kind` is no text."""
+        self.report.understood -= 1
+        self.report.skip(kind if isinstance(kind, str) and kind else unnamed)
+
+    def about(self, record: Any, **paths: str) -> None:
+        """What a record says of the conversation: fields of the transcript, and where they stand, with dots."""
+        for name, path in paths.items():
+            if text := text_at(record, *path.split(".")):
+                setattr(self.transcript, name, text)
+
+    # --- steps --------------------------------------------------------------------------------------------
+
     @property
     def last(self) -> Step | None:
         """The newest step."""
@@ -72,25 +89,33 @@ class StepReader(ABC):
         """The agent made its history shorter."""
         self.add(Remarked(f"The conversation was {what} here{size}.", at))
 
-    def call(self, turn: Turn, call: Call) -> None:
-        """`turn` asks for `call`."""
+    def turn(self, at: float | None, text: str = "", reasoning: str = "", model: str = "") -> Turn:
+        """A reply of the model."""
+        turn = Turn(at, text, reasoning, model=model)
+        self.transcript.model = model or self.transcript.model
+        self.add(turn)
+        return turn
+
+    def call(self, turn: Turn, key: str, name: str, given: Any) -> Call:
+        """`turn` asks for a call; `given` as for `Call.of`."""
+        call = Call.of(key, name, given)
         turn.calls.append(call)
-        self.calls[call.id] = (turn, call)
+        self.calls[key] = turn, call
+        return call
 
-    def waiting(self, key: str) -> tuple[Turn, Call] | None:
-        """The call `key` and its reply; None, with the record left out, where no such call waits for a result."""
-        owner = self.calls.get(key)
-        if owner is None:
-            self.leave_out("result without its call")
-        elif owner[1].id in owner[0].results:
-            self.leave_out("second result of one call")
-            return None
-        return owner
-
-    def ended(self, turn: Turn, call: Call, result: Result) -> None:
-        """The result of a call, which may belong to an earlier reply."""
-        turn.results[call.id] = result
-        self.touch(turn)
+    def end(
+        self, key: str, judge: Callable[Concatenate[Call, P], Result], *said: P.args, **more: P.kwargs
+    ) -> None:
+        """The call `key` has ended, as `judge` makes of it and of what is said. The record is left out
+        where no such call waits for a result.
+        """
+        turn, call = self.calls.get(key, (None, None))
+        if turn is not None and call is not None and call.id not in turn.results:
+            turn.results[call.id] = judge(call, *said, **more)
+            self.touch(turn)
+            return
+        kind = "result without its call" if call is None else "second result of one call"
+        (self.report.skip if self.in_parts else self.leave_out)(kind)
 
     def touch(self, step: Step) -> None:
         """A step was changed."""
@@ -103,28 +128,45 @@ class StepReader(ABC):
         del self.transcript.steps[place:]
         self.transcript.touched = min(self.transcript.touched, place)
 
-    def leave_out(self, kind: str) -> None:
-        """The record that was counted as understood is of no use."""
-        self.report.understood -= 1
-        self.report.skip(kind)
+
+def used(
+    turn: Turn, usage: Any, prompt: str = "prompt_tokens", completion: str = "completion_tokens"
+) -> None:
+    """The tokens of a reply, in the fields of these names."""
+    turn.prompt_tokens, turn.completion_tokens = count_at(usage, prompt), count_at(usage, completion)
 
 
 class Format(StepReader):
     """A reader of files of one format: it knows its files by what is in them."""
 
     name: ClassVar[str]
+    inside: ClassVar[str] = ""
+    """The list of a document that has the records."""
     revises: ClassVar[bool] = False
     """A record that is given again, changed, takes the place of the one before."""
 
+    def __init__(self, report: ImportReport, transcript: Transcript | None = None) -> None:
+        super().__init__(report, transcript)
+        self.agents: dict[str, Self] = {}
+        """Sub-agents whose records stand among those of the main conversation."""
+
     @classmethod
-    @abstractmethod
     def matches(cls, recording: Recording) -> bool:
         """Whether a file is of this format, by what can be read of it so far."""
+        return any(cls.knows(record) for record in recording.objects[:2_000])
+
+    @classmethod
+    def knows(cls, record: Record) -> bool:
+        """Whether a record is of this format alone."""
+        return False
 
     @classmethod
     def records(cls, recording: Recording) -> Sequence[Any]:
         """Where the records are."""
-        return recording.objects
+        document = recording.document
+        if isinstance(document, list):
+            return document
+        return (list_at(document, cls.inside) if cls.inside else []) or recording.objects
 
     @classmethod
     def beside(cls, path: Path) -> Iterable[Path]:
@@ -134,10 +176,17 @@ class Format(StepReader):
     def around(self, recording: Recording) -> None:
         """What stands around the records; called after they were read."""
 
+    def agent(self, key: str, title: str = "", lane: str = "") -> Self:
+        """The reader of a sub-agent's records. `lane`: the call that started it, where that is known."""
+        if key not in self.agents:
+            made = self.agents[key] = type(self)(self.report)
+            made.transcript = Transcript(title=title, lane=lane or key, subagent=True, operator_present=False)
+        return self.agents[key]
+
     @property
     def lanes(self) -> list[Transcript]:
         """The conversations: the main one first, then its sub-agents; or the runs of a file that holds many."""
-        return [self.transcript]
+        return [self.transcript, *(agent.transcript for agent in self.agents.values())]
 
 
 class Runs(Format):

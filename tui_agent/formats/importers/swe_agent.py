@@ -7,32 +7,26 @@ error; the latter count only where the step ran a program, so that reading a log
 
 from __future__ import annotations
 
-import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from tui_agent.core.events import FailureKind
-from tui_agent.formats.importers.changes import changed_files
 from tui_agent.formats.importers.faults import rejection_kind
 from tui_agent.formats.importers.labels import grade_in
+from tui_agent.formats.importers.reading import Record, Recording
+from tui_agent.formats.importers.results import changed_files, program_raised, says_timed_out
 from tui_agent.formats.importers.step_reader import Format
-from tui_agent.formats.importers.transcript import Call, ImportReport, Result, Transcript, Turn, shell_call
+from tui_agent.formats.importers.transcript import Call, ImportReport, Result, Transcript, Turn
 from tui_agent.formats.importers.values import (
     content_text,
     count_at,
-    json_text,
     list_at,
     number_at,
     objects_at,
-    program_raised,
-    says_timed_out,
+    parsed,
     text_at,
+    value_at,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tui_agent.formats.importers.reading import Record, Recording
 
 _ACI = frozenset(
     {
@@ -54,16 +48,9 @@ _READERS = frozenset(
 )  # fmt: skip
 
 _REFUSALS = (
-    "Your edit was not applied",
-    "Invalid line number",
-    "No replacement was performed",
-    "Text not found:",
-    "Error: ",
-    "ERROR",
-    "Usage:",
-    "No file open",
-    "File not found",
-)
+    "Your edit was not applied", "Invalid line number", "No replacement was performed", "Text not found:",
+    "Error: ", "ERROR", "Usage:", "No file open", "File not found",
+)  # fmt: skip
 _EDITOR = re.compile(
     r"The path .{1,400}? (?:does not exist|is a directory)|File already exists at|No edit history"
     r"|(?:Invalid|Parameter) `",
@@ -108,22 +95,34 @@ class SWEAgent(Format):
         return [*_prompts(recording.document), *list_at(recording.document, "trajectory")]
 
     def take(self, step: Record) -> None:
-        """Read one step, or a prompt."""
         if "role" not in step:
-            self.add(_turn(step, len(self.transcript.steps)))
+            self._step(step)
         elif step["role"] == "user":
             self.said(content_text(step.get("content")), None)
         else:
             self.transcript.system_prompt = content_text(step.get("content"))
 
+    def _step(self, step: Record) -> None:
+        action = text_at(step, "action").strip()
+        thought = text_at(step, "thought").strip() or _beside(text_at(step, "response"), action)
+        observation = content_text(step.get("observation"))
+        turn = Turn(text=thought, completion_tokens=count_at(step, "tokens_received"))
+        if action:
+            key = f"step-{len(self.transcript.steps)}"
+            call = self.call(turn, key, *_asked(action, _open_file(step)))
+            turn.results[key] = _result(call, observation, number_at(step, "execution_time"))
+        else:
+            turn.rejected = observation or "The reply held no action."
+            turn.rejected_as = rejection_kind(observation)
+        self.add(turn)
+
     def around(self, recording: Recording) -> None:
         """The run's name, grade and end."""
-        document, transcript = recording.document, self.transcript
-        transcript.id = text_at(document, "instance_id") or text_at(document, "info", "instance_id")
-        transcript.reward = grade_in(document, "info")
-        transcript.ending = text_at(document, "info", "exit_status")
-        transcript.finished = transcript.ending.startswith("submitted")
-        transcript.answer = content_text(text_at(document, "info", "submission"))
+        info = value_at(recording.document, "info")
+        self.about(info, id="instance_id", ending="exit_status", answer="submission")
+        self.about(recording.document, id="instance_id")
+        self.transcript.reward = grade_in(info)
+        self.transcript.finished = self.transcript.ending.startswith("submitted")
 
 
 def _prompts(document: Any) -> Iterator[Record]:
@@ -143,21 +142,6 @@ def _prompts(document: Any) -> Iterator[Record]:
                 return
 
 
-def _turn(step: Record, position: int) -> Turn:
-    action = text_at(step, "action").strip()
-    thought = text_at(step, "thought").strip() or _beside(text_at(step, "response"), action)
-    observation = content_text(step.get("observation"))
-    turn = Turn(text=thought, completion_tokens=count_at(step, "tokens_received"))
-    if not action:
-        turn.rejected = observation or "The reply held no action."
-        turn.rejected_as = rejection_kind(observation)
-        return turn
-    call = _call(action, f"step-{position}", _open_file(step))
-    turn.calls.append(call)
-    turn.results[call.id] = _result(call, observation, number_at(step, "execution_time"))
-    return turn
-
-
 def _beside(response: str, action: str) -> str:
     """What a response says beside its action, which the call shows."""
     return re.sub(rf"```\w*\n{re.escape(action)}\s*```", "", response).strip() if action else response.strip()
@@ -166,22 +150,17 @@ def _beside(response: str, action: str) -> str:
 def _open_file(step: Record) -> str:
     """The file that `edit` works on, as the state beside the step has it."""
     state = step.get("state")
-    if isinstance(state, str):
-        try:
-            state = json.loads(state)
-        except (ValueError, RecursionError):
-            return ""
-    if not isinstance(state, dict):
-        return ""
+    state = parsed(state) if isinstance(state, str) else state
     name, folder = text_at(state, "open_file"), text_at(state, "working_dir")
     return "" if name == "n/a" else name.removeprefix(f"{folder}/") if folder else name
 
 
-def _call(action: str, key: str, open_file: str) -> Call:
+def _asked(action: str, open_file: str) -> tuple[str, dict[str, str]]:
+    """A call's tool and its arguments."""
     word, _, rest = action.partition(" ")
     first, _, more = word.partition("\n")
     if first not in _ACI:
-        return shell_call(key, action)
+        return "bash", {"command": action}
     given: dict[str, str] = {}
     arguments = f"{more} {rest}".strip() if more else rest.strip()
     if first == "str_replace_editor":
@@ -196,28 +175,20 @@ def _call(action: str, key: str, open_file: str) -> Call:
         given = {"arguments": arguments}
     if first in _IN_OPEN_FILE and open_file:
         given = {"path": open_file, **given}
-    return Call(key, first, json_text(given), dict(given))
+    return first, given
 
 
 def _result(call: Call, observation: str, seconds: float | None) -> Result:
     seconds = seconds if seconds is not None and seconds >= 0 else None
     message = _failure(call, observation)
-    if message is None:
-        changed = changed_files(call.name, call.input)
-        shown = _SHOWN.match(observation.strip()) if call.name in _IN_OPEN_FILE else None
-        if shown and "path" not in (call.input or {}):
-            changed = (shown[1],)
-        return Result("ok", observation, changed=changed, duration=seconds)
-    unknown = bool(_TIMED_OUT.match(observation)) or (call.name == "bash" and says_timed_out(message[:200]))
-    return Result(
-        "failed",
-        observation,
-        None,
-        message,
-        FailureKind.TOOL_EXECUTION,
-        duration=seconds,
-        unknown_effect=unknown,
-    )
+    if message is not None:
+        unknown = _TIMED_OUT.match(observation) or (call.name == "bash" and says_timed_out(message[:200]))
+        return Result("failed", observation, None, message, duration=seconds, unknown_effect=bool(unknown))
+    changed = changed_files(call.name, call.input)
+    shown = _SHOWN.match(observation.strip()) if call.name in _IN_OPEN_FILE else None
+    if shown and "path" not in (call.input or {}):
+        changed = (shown[1],)
+    return Result("ok", observation, changed=changed, duration=seconds)
 
 
 def _failure(call: Call, observation: str) -> str | None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from tui_agent.core.events import FailureKind, Fault
-from tui_agent.formats.importers.values import clean, json_text
+from tui_agent.formats.importers.values import clean, json_text, parse_arguments, plain
 from tui_agent.store.errors import SessionError
 from tui_agent.terminal_text import visible
 
@@ -24,7 +25,8 @@ class TranscriptError(SessionError):
     All parts are safe to print, whatever the file or its name contains.
     """
 
-    def __init__(self, path: str, why: str, advice: str = "", line: int | None = None) -> None:
+    def __init__(self, path: str | Path, why: str, advice: str = "", line: int | None = None) -> None:
+        path = str(path)
         place = path if line is None else f"{path}, line {line}"
         super().__init__(visible(place), visible(why).rstrip("."), visible(advice))
         self.path = path
@@ -37,12 +39,10 @@ class TranscriptError(SessionError):
 
 def no_such_run(path: str, run: int, runs: int) -> TranscriptError:
     """Run `run` was asked for, and the file holds `runs`."""
+    holds, advice = f"{runs} runs", f"Name one from 1 to {runs} with --run."
     if runs == 1:
-        why = f"it holds one run, and run {run} was asked for."
-        return TranscriptError(path, why, "Leave out --run; --at N opens at event N.")
-    return TranscriptError(
-        path, f"it holds {runs} runs, and run {run} was asked for.", f"Name one from 1 to {runs} with --run."
-    )
+        holds, advice = "one run", "Leave out --run; --at N opens at event N."
+    return TranscriptError(path, f"it holds {holds}, and run {run} was asked for.", advice)
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,14 @@ class Call:
     arguments: str
     input: dict[str, Any] | None
 
-
-def shell_call(key: str, command: str) -> Call:
-    """The call of a harness that knows only commands."""
-    return Call(key, "bash", json_text({"command": command}), {"command": command})
+    @classmethod
+    def of(cls, key: str, name: str, given: Any) -> Call:
+        """`given`: the arguments, as an object or as the text that the model wrote."""
+        name = name or "unnamed"
+        if isinstance(given, str):
+            return cls(key, name, given, parse_arguments(given))
+        arguments = "" if given is None else json_text(given)
+        return cls(key, name, arguments, plain(given) if isinstance(given, dict) else None)
 
 
 @dataclass(frozen=True)
@@ -200,22 +204,19 @@ class ImportReport:
 
     def summary(self) -> str:
         """One sentence a fact, for the notice at the head of the session and for the command line."""
-        parts = [f"Imported from {self.format}: {self.understood} of {self.records} records understood."]
-        if self.skipped:
-            kinds = ", ".join(f"{kind} ×{count}" for kind, count in sorted(self.skipped.items()))
-            parts.append(f"Left out: {kinds}.")
-        if self.damaged:
-            first = ", ".join(str(line) for line in self.damaged[:5])
-            more = f" and {len(self.damaged) - 5} more" if len(self.damaged) > 5 else ""
-            parts.append(f"Damaged and left out: line {first}{more}.")
-        if self.torn:
-            parts.append("The last line was cut off and is left out.")
-        if self.empty:
-            parts.append(f"Empty runs: {self.empty} of {self.runs}.")
-        if self.rebuilt:
-            parts.append(f"Calls rebuilt from their results, the actions being absent: {self.rebuilt}.")
-        parts.extend(self.remarks)
-        return visible(" ".join(parts))
+        kinds = ", ".join(f"{kind} ×{count}" for kind, count in sorted(self.skipped.items()))
+        first = ", ".join(str(line) for line in self.damaged[:5])
+        more = f" and {len(self.damaged) - 5} more" if len(self.damaged) > 5 else ""
+        parts = (
+            f"Imported from {self.format}: {self.understood} of {self.records} records understood.",
+            kinds and f"Left out: {kinds}.",
+            first and f"Damaged and left out: line {first}{more}.",
+            self.torn and "The last line was cut off and is left out.",
+            self.empty and f"Empty runs: {self.empty} of {self.runs}.",
+            self.rebuilt and f"Calls rebuilt from their results, the actions being absent: {self.rebuilt}.",
+            *self.remarks,
+        )
+        return visible(" ".join(map(str, filter(None, parts))))
 
     @property
     def clean(self) -> bool:

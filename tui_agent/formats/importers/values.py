@@ -6,9 +6,10 @@ its control characters, which are made safe where they are shown; only what is n
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
-import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -78,6 +79,12 @@ def count_at(record: Any, *path: str) -> int | None:
     return int(number) if number is not None and 0 <= number < 2**53 else None
 
 
+def code_at(record: Any, *path: str) -> int | None:
+    """The exit code at `path`; below 0 for a command that a signal ended."""
+    number = number_at(record, *path)
+    return int(number) if number is not None and abs(number) < 2**53 else None
+
+
 def time_at(record: Any, *path: str) -> float | None:
     """The time at `path` in seconds since the epoch: ISO 8601 text (UTC where no zone is named) or a number."""
     value = value_at(record, *path)
@@ -96,9 +103,6 @@ def time_at(record: Any, *path: str) -> float | None:
     return number if number < _LATEST else None
 
 
-_PICTURES = {"image", "image_url", "input_image", "audio", "input_audio", "document", "file"}
-
-
 def content_text(content: Any) -> str:
     """The text of a message's content: a string, content parts of any dialect, or JSON for anything else."""
     if isinstance(content, str):
@@ -106,35 +110,22 @@ def content_text(content: Any) -> str:
     if content is None:
         return ""
     if isinstance(content, list):
-        return "\n".join(part for part in (_part_text(part) for part in content) if part)
+        return "\n".join(part for part in map(_part_text, content) if part)
     if isinstance(content, dict):
         if isinstance(content.get("text"), str):
             return clean(content["text"])
-        if "content" in content and isinstance(content["content"], str | list):
-            return content_text(content["content"]) if _shallow(content) else ""
+        if isinstance(content.get("content"), str | list):
+            return content_text(content["content"])
     return json_text(content)
-
-
-def _shallow(content: dict[str, Any]) -> bool:
-    inner: Any = content
-    for _ in range(MAX_DEPTH):
-        if not isinstance(inner, dict):
-            return True
-        inner = inner.get("content")
-    return False
 
 
 def _part_text(part: Any) -> str:
     if isinstance(part, str):
         return clean(part)
-    if not isinstance(part, dict):
-        return json_text(part)
-    text = part.get("text")
-    if isinstance(text, str):
+    if isinstance(text := value_at(part, "text"), str):
         return clean(text)
-    kind = part.get("type")
-    if isinstance(kind, str):
-        return f"[{kind}]" if kind in _PICTURES else f"[{clean(kind[:40])}]"
+    if isinstance(kind := value_at(part, "type"), str):
+        return f"[{clean(kind[:40])}]"
     return json_text(part)
 
 
@@ -170,38 +161,21 @@ def plain(value: Any, depth: int = MAX_DEPTH) -> Any:
     return clean(str(value))
 
 
-def parse_arguments(raw: str) -> dict[str, Any] | None:
-    """A call's raw arguments as an object; None where they are not one. An empty text is an empty object."""
-    if not raw.strip():
-        return {}
+def parsed(text: str | bytes) -> Any:
+    """The JSON value of a text, a line or a file; None for anything that is not one."""
     try:
-        value = json.loads(raw)
+        return json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+def parse_arguments(raw: str) -> dict[str, Any] | None:
+    """A call's raw arguments as an object; None where they are not one. An empty text is an empty object."""
+    value = parsed(raw) if raw.strip() else {}
     return plain(value) if isinstance(value, dict) else None
 
 
-_TIMED_OUT = re.compile(r"\b(?:timed? ?out|deadline exceeded)\b", re.IGNORECASE)
-
-
-def exit_message(code: int, output: str) -> str:
-    """The failure's message of a command that ended with an exit code other than 0."""
-    return f"exit code {code}\n{output}".rstrip()
-
-
-def says_timed_out(message: str) -> bool:
-    """The failure's text names a time-out in its first or last lines."""
-    return bool(_TIMED_OUT.search(message[:400]) or _TIMED_OUT.search(message[-400:]))
-
-
-_TRACEBACK = "Traceback (most recent call last):"
-_SYNTAX = re.compile(r'^\s*File "[^"]+", line \d+\n')
-_RAISED = re.compile(r"^(?:[\w.]+\.)?\w*(?:Error|Exception|Warning|Exit|Interrupt)\b(?::.*)?$")
-
-
-def program_raised(output: str) -> bool:
-    """A program's output ends in an exception, as Python prints it."""
-    lines = output.splitlines()
-    if _TRACEBACK in output:
-        return any(_RAISED.match(line) for line in lines[-3:])
-    return bool(_SYNTAX.match(output) and _RAISED.match(lines[-1]))
+def equal_ones(before: Iterable[Any], after: Iterable[Any]) -> int:
+    """How many of the first are the same."""
+    pairs = zip(before, after, strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
