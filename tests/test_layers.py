@@ -15,7 +15,17 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "tui_agent"
 
 FLOORS = (
-    {"", "disk", "globs", "quantities", "rule_book", "secret_names", "shell_syntax", "terminal_text"},
+    {
+        "",
+        "disk",
+        "globs",
+        "quantities",
+        "rule_book",
+        "secret_names",
+        "shell_programs",
+        "shell_syntax",
+        "terminal_text",
+    },
     {"cluster", "headline", "parquet"},
     {"core", "processes"},
     {"sandbox", "call_names"},

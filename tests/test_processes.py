@@ -96,3 +96,20 @@ async def test_input_that_is_not_read_is_no_error() -> None:
 
 def test_secrets_are_left_out_of_an_environment() -> None:
     assert processes.without_secrets({"OPENAI_API_KEY": "x", "PATH": "/bin"}) == {"PATH": "/bin"}
+
+
+def test_a_program_that_a_wheel_put_beside_the_interpreter_is_found_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside, on_path, workspace = tmp_path / "venv", tmp_path / "path", tmp_path / "workspace"
+    for folder in (beside, on_path, workspace / "venv"):
+        folder.mkdir(parents=True)
+        (folder / "rg").touch(mode=0o755)
+    monkeypatch.setattr(sys, "executable", str(beside / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path / "none"))
+    assert processes.own_program("rg", workspace) == str(beside / "rg")
+    monkeypatch.setenv("PATH", str(on_path))
+    assert processes.own_program("rg", workspace) == str(on_path / "rg")
+    monkeypatch.setattr(sys, "executable", str(workspace / "venv" / "python"))
+    monkeypatch.setenv("PATH", "")
+    assert processes.own_program("rg", workspace) is None

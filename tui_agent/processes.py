@@ -35,10 +35,11 @@ def without_secrets(environment: Mapping[str, str], passed: Collection[str] = ()
 
 def own_program(name: str, workspace: Path | None = None) -> str | None:
     """A program that is run unasked (git, rg, …): by the absolute folders of PATH that are not in the workspace, since
-    a checkout may bring one of that name along.
+    a checkout may bring one of that name along. Last is the folder of our interpreter, where a wheel may have put it.
     """
     root = os.path.realpath(workspace or os.sep)
-    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    for folder in (*folders, os.fspath(Path(sys.executable).parent)):
         found = shutil.which(name, path=folder) if Path(folder).is_absolute() else None
         if found and (root == os.sep or not Path(os.path.realpath(folder)).is_relative_to(root)):
             return found

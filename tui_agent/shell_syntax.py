@@ -229,6 +229,9 @@ def _root(source: bytes) -> Node | None:
 _COMPOUNDS = frozenset({
     "if_statement", "for_statement", "c_style_for_statement", "while_statement", "case_statement",
 })  # fmt: skip
+_RESERVED = frozenset(
+    {"if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac"}
+)
 _REDIRECTIONS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
 
 
@@ -328,6 +331,8 @@ class _Structure:
                 words.append(self.word(child))
         if words[:1] == ["time"]:
             del words[0]
+        if words and words[0] in _RESERVED:  # behind an assignment, where the shell has no use for it either
+            raise UnreadableCommand(f"unexpected {words[0]!r}")
         return Simple(tuple(words), redirected)
 
     def behind(self, redirection: Node) -> Iterator[str]:

@@ -66,7 +66,7 @@ def test_structure(text: str, structure: str) -> None:
     "text",
     [
         "f() { a; }", "a && ", "a 'b", "a $(b", "echo (a)", "export A=(1)", "( " * 60 + "a" + " )" * 60, "a b " * 6_000,
-        "a\0b", "a|" * 1_001 + "b",
+        "a\0b", "A=b if c; then d; fi", "a|" * 1_001 + "b",
     ],
 )  # fmt: skip
 def test_what_is_not_read_says_so(text: str) -> None:

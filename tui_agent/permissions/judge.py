@@ -25,7 +25,6 @@ from tui_agent.permissions.programs import (
     MOST_WRAPPERS,
     PROGRAMS,
     SINKS,
-    base_name,
     becomes_no_option,
     changes_the_shell,
     hides_its_program,
@@ -50,6 +49,7 @@ from tui_agent.permissions.rules import (
     word_matches,
     words_match,
 )
+from tui_agent.shell_programs import GIT_OPTIONS, base_name, behind_options
 from tui_agent.shell_syntax import language
 
 COMMAND_TOOL = "bash"
@@ -745,19 +745,14 @@ def _options(words: Sequence[Word]) -> tuple[set[str], list[Word]]:
 
 _LONGEST_JOINED = 5
 """Characters of joined one-letter options with their dash; a longer word behind one dash is a name (`-delete`)."""
-_GIT_GLOBALS = frozenset(
-    {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"}
-)
 
 
 def _without_globals(words: Sequence[Word]) -> Sequence[Word]:
     """Git's words without the options before its subcommand."""
     if not words or base_name(words[0].text) != "git":
         return words
-    place = 1
-    while place < len(words) and words[place].text.startswith("-"):
-        place += 2 if words[place].text in _GIT_GLOBALS else 1
-    return [words[0], *words[place:]]
+    behind = behind_options([word.text for word in words[1:]], GIT_OPTIONS)
+    return [words[0], *words[len(words) - len(behind) :]]
 
 
 def _suggestion(command: SimpleCommand, inside: Callable[[Word], bool]) -> str:

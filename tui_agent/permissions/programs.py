@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from tui_agent.permissions.commands import SimpleCommand, Word, tail_of
+from tui_agent.shell_programs import FILE_WRITERS, FRONTS, RUNNERS, SHELLS, WRAPPERS, base_name, interprets
 
 
 @dataclass(frozen=True)
@@ -303,7 +304,6 @@ def sets_harmlessly(assignment: str, *, for_programs: bool) -> bool:
 
 # Programs that run another one
 
-SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash"})
 _TRANSPARENT = {
     "timeout": ("ks", ("--kill-after", "--signal"), 1), "nice": ("n", ("--adjustment",), 0), "nohup": ("", (), 0),
     "stdbuf": ("ioe", (), 0), "time": ("", (), 0), "ionice": ("cn", (), 0), "setsid": ("", (), 0),
@@ -311,21 +311,19 @@ _TRANSPARENT = {
     "xargs": ("aEIdLnPs", ("--max-args", "--max-procs", "--delimiter", "--replace", "--max-lines"), 0),
 }  # fmt: skip
 """Programs that do nothing but run the one after them: letters and names of options with a value, and how many
-arguments come before it."""
+arguments come before it. Of those in `WRAPPERS` the ones, and the letters, by which nothing else runs or is written."""
 _FLAGS = frozenset({"-p", "-f", "-w", "-0", "-r", "-t", "--null", "--no-run-if-empty", "--foreground", "--"})
 _OPAQUE = frozenset({
-    "sudo", "doas", "su", "runuser", "pkexec", "busybox", "toybox", "exec", "eval", "trap", "coproc", "chroot",
-    "unshare", "nsenter", "bwrap", "firejail", "systemd-run", "script", "unbuffer", "expect", "flock", "watch",
-    "strace", "ltrace", "gdb", "chrt", "taskset", "numactl", "setarch", "setpriv", "parallel", "entr", "ssh", "uvx",
-    "npx", "bunx", "start-stop-daemon", "daemonize", "proxychains", "caffeinate", "nix-shell", "dbus-run-session",
-    "xvfb-run", "rlwrap", "at", "batch",
-}) | frozenset(_TRANSPARENT) | SHELLS  # fmt: skip
+    "doas", "su", "runuser", "pkexec", "busybox", "toybox", "eval", "trap", "coproc", "chroot", "unshare", "nsenter",
+    "bwrap", "firejail", "systemd-run", "script", "expect", "flock", "watch", "strace", "ltrace", "gdb", "chrt",
+    "taskset", "numactl", "setarch", "setpriv", "parallel", "entr", "ssh", "start-stop-daemon", "daemonize",
+    "proxychains", "caffeinate", "nix-shell", "dbus-run-session", "rlwrap", "at", "batch",
+    *_TRANSPARENT, *WRAPPERS, *FRONTS, *SHELLS,
+})  # fmt: skip
 """Programs that may run what stands in their arguments."""
 _RUNS_AFTER = {
     **dict.fromkeys(
-        ("uv", "poetry", "pipenv", "pdm", "hatch", "rye", "conda", "mamba", "pnpm", "yarn", "npm", "bundle", "docker",
-         "podman", "kubectl", "direnv", "nix", "git"),
-        frozenset({"run", "exec", "x"}),
+        (*RUNNERS, "docker", "podman", "kubectl", "direnv", "nix", "git"), frozenset({"run", "exec", "x"})
     ),
     "find": frozenset({"-exec", "-execdir", "-ok", "-okdir"}),
     **dict.fromkeys(("fd", "fdfind"), frozenset({"-x", "-X", "--exec", "--exec-batch"})),
@@ -333,16 +331,17 @@ _RUNS_AFTER = {
 """Programs that run what stands behind one of these words."""
 
 
-_INTERPRETERS = re.compile(
-    r"python[\d.]*|pypy[\d.]*|ipython|perl|ruby|irb|node|nodejs|deno|bun|tsx|ts-node|php|lua|luajit|[gmn]?awk|tclsh|wish"
-    r"|osascript|rscript|r|julia|swift|java|jshell|groovy|scala|dotnet|elixir|erl|escript|racket|guile|sbcl|ghc|runghc"
-    r"|pwsh|powershell|fish|csh|tcsh|m4|vi|vim|nvim|ex|ed|emacs|sed|sqlite3|psql|mysql"
-)
+_HAVE_AN_INTERPRETER = frozenset({
+    "irb", "lua", "luajit", "awk", "gawk", "mawk", "nawk", "tclsh", "wish", "osascript", "rscript", "r", "julia",
+    "swift", "java", "jshell", "groovy", "scala", "dotnet", "elixir", "erl", "escript", "racket", "guile", "sbcl", "ghc",
+    "runghc", "pwsh", "powershell", "fish", "csh", "tcsh", "m4", "vi", "vim", "nvim", "ex", "ed", "emacs", "sed",
+    "sqlite3", "psql", "mysql",
+})  # fmt: skip
 
 
-def interprets(name: str) -> bool:
+def runs_code(name: str) -> bool:
     """Whether a program of that name is an interpreter, or has one for its arguments."""
-    return name in SHELLS or _INTERPRETERS.fullmatch(name) is not None
+    return name in SHELLS or name in _HAVE_AN_INTERPRETER or interprets(name)
 
 
 def runs_another(name: str) -> bool:
@@ -355,12 +354,7 @@ def runs_its_input(command: SimpleCommand) -> bool:
     name = base_name(command.program)
     if name in {"xargs", "parallel"}:
         return True
-    return interprets(name.casefold()) and all(word.text.startswith("-") for word in command.words[1:])
-
-
-def base_name(program: str) -> str:
-    """A program's name without its folder."""
-    return program.rpartition("/")[2]
+    return runs_code(name.casefold()) and all(word.text.startswith("-") for word in command.words[1:])
 
 
 def within(command: SimpleCommand) -> SimpleCommand | None:
@@ -404,10 +398,10 @@ def places_of_programs(command: SimpleCommand) -> Sequence[int]:
     """
     name, words = base_name(command.program), command.words
     after = _RUNS_AFTER.get(name)
-    if after is not None:
-        start = next((place + 1 for place, word in enumerate(words) if word.text in after), len(words))
-    elif name in _OPAQUE:
+    if name in _OPAQUE:
         start = 1
+    elif after is not None:
+        start = next((place + 1 for place, word in enumerate(words) if word.text in after), len(words))
     else:
         return (0,) if words else ()
     return (0, *(place for place in range(start, len(words)) if not words[place].text.startswith("-")))
@@ -465,10 +459,7 @@ def _joined_by_eval(words: Sequence[Word]) -> str:
     return " ".join(word.text for word in words[place + 1 :] if word.kind == "literal")
 
 
-_WRITERS = frozenset({
-    "rm", "rmdir", "mv", "cp", "tee", "touch", "ln", "chmod", "chown", "truncate", "install", "shred", "unlink",
-    "mkdir", "dd", "rsync", "patch", "unzip", "tar", "sponge", "ed", "ex", "vim",
-})  # fmt: skip
+_WRITERS = FILE_WRITERS | {"tar", "vim"}
 _WRITE_BY_OPTION = frozenset({
     "curl", "wget", "sort", "shuf", "tree", "gcc", "g++", "cc", "c++", "clang", "ld", "go", "rustc", "openssl", "gpg",
     "git", "pandoc", "split", "tcpdump", "zip", "ssh-keygen",

@@ -12,7 +12,8 @@ import re
 from pathlib import Path
 
 from tui_agent.permissions.commands import SimpleCommand
-from tui_agent.permissions.programs import base_name, interprets, known_program, runs_another
+from tui_agent.permissions.programs import known_program, runs_another, runs_code
+from tui_agent.shell_programs import base_name
 
 _TABLE = Path(__file__).with_suffix(".txt").read_text("utf-8")
 RUNNERS = frozenset(
@@ -44,7 +45,7 @@ def runs_what_it_is_given(command: SimpleCommand, prefix: int) -> bool:
     if plain is not None:
         return prefix < _SUBCOMMAND or command.words[1].text not in plain
     return _LOADERS.fullmatch(name) is not None or any(
-        one in RUNNERS or runs_another(one) or interprets(one) for one in _also_known_as(name)
+        one in RUNNERS or runs_another(one) or runs_code(one) for one in _also_known_as(name)
     )
 
 

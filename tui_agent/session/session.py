@@ -33,7 +33,7 @@ from tui_agent.models.keychain import key_variable
 from tui_agent.models.protocol import Model, ModelFault
 from tui_agent.permissions.commands import read_command
 from tui_agent.permissions.judge import Judgement
-from tui_agent.permissions.programs import base_name, interprets
+from tui_agent.permissions.programs import runs_code
 from tui_agent.permissions.rules import Rule, parse_rule
 from tui_agent.playbook.store import Playbook
 from tui_agent.runtime.approvals import Approvals
@@ -58,6 +58,7 @@ from tui_agent.session.learning import Learning
 from tui_agent.session.rewind import Rewinding, kept_before_run
 from tui_agent.session.servers import SessionServers
 from tui_agent.session.sub_agents import SubAgents
+from tui_agent.shell_programs import base_name
 from tui_agent.store.audit import rule_uses
 from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.errors import SessionError
@@ -767,7 +768,7 @@ def _run_by_hooks(settings: Settings) -> Iterator[str]:
         for command in read_command(hook.command).commands:
             if "/" in command.program:
                 yield command.program
-            if interprets(base_name(command.program)):
+            if runs_code(base_name(command.program)):
                 words = [word for word in command.words[1:] if not word.text.startswith("-")]
                 yield from (word.text for word in words[:1] if word.kind == "literal")
 

@@ -13,7 +13,16 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from tui_agent.core.recovery.wrappers import SHELLS, base_name, interprets, program_name, unwrapped, working
+from tui_agent.shell_programs import (
+    INLINE,
+    SHELL_CODE,
+    SHELLS,
+    base_name,
+    interprets,
+    program_name,
+    unwrapped,
+    working,
+)
 from tui_agent.shell_syntax import UnreadableCommand, parse
 
 Relation = Literal["", "same_call", "target", "named", "corrected", "identifier", "not_needed"]
@@ -39,15 +48,12 @@ _SILENT = frozenset({
     "test", "[", "exit", "date", "shopt", "ulimit",
 })  # fmt: skip
 _RUN_THE_REST = frozenset({"command", "xargs"})
-_SHELL_COMMAND = re.compile(r"-[a-z]*c")
 _SUBCOMMANDS = frozenset({
     "git", "gh", "npm", "yarn", "pnpm", "cargo", "go", "docker", "podman", "kubectl", "pip", "pip3", "uv", "poetry",
     "conda", "apt", "apt-get", "brew", "dotnet", "terraform", "manage.py", "make",
 })  # fmt: skip
 """Programs whose first word says what they do."""
 _VERB = re.compile(r"[a-z][\w:-]*")
-_INLINE = re.compile(r"-[a-z]*[ce]|-")
-"""An interpreter is given its code in the command, or on its standard input."""
 _ABOUT_ITSELF = frozenset({"--version", "--help", "-V", "-h", "version", "help"})
 """With nothing else, a program only says something about itself."""
 _PATH_LIKE = re.compile(r"[^\s*?]*/\S*|\.|[\w-]*(?:\.[\w-]+)+(?:::.*)?")
@@ -114,7 +120,7 @@ def subject_of(tool: str, arguments: Mapping[str, Any]) -> Subject:
         command = arguments.get(name)
         if isinstance(command, list):  # as the program is started; a shell's own command is its last word
             words = [str(word) for word in command]
-            command = words[-1] if words[1:2] and _SHELL_COMMAND.fullmatch(words[1]) else " ".join(words)
+            command = words[-1] if words[1:2] and SHELL_CODE.fullmatch(words[1]) else " ".join(words)
         if isinstance(command, str):
             return _of_command(command[:_LONGEST])
     looks = _LOOKING_NAME.match(tool.rpartition("__")[2]) is not None
@@ -190,7 +196,7 @@ def _family(words: Sequence[str]) -> str:
         for place, word in enumerate(rest[:_MOST]):
             if word == "-m" and rest[place + 1 :]:
                 return f"{program} -m {rest[place + 1]}"
-            if _INLINE.fullmatch(word):
+            if INLINE.fullmatch(word):
                 return f"{program} -c"
             if not word.startswith("-"):
                 return f"{program} {_with_verb(word.removeprefix('./'), rest[place + 1 :])}"
@@ -224,7 +230,7 @@ def _run_by(words: Sequence[str]) -> tuple[str, list[str]]:
 def _interpreted(program: str, rest: Sequence[str]) -> tuple[str, list[str]]:
     """What an interpreter runs: a script, or code that stands in the command."""
     for place, word in enumerate(rest):
-        if _INLINE.fullmatch(word):
+        if INLINE.fullmatch(word):
             return f"{program} -c", []
         if not word.startswith("-"):
             operands = [other for other in rest[place + 1 :] if not other.startswith("-")]

@@ -14,7 +14,7 @@ from typing import Any
 
 from tui_agent.core.recovery.exit_code import is_loud, read_command
 from tui_agent.core.recovery.findings import checking_program, script_of
-from tui_agent.core.recovery.wrappers import program_name, unwrapped
+from tui_agent.shell_programs import program_name, unwrapped
 from tui_agent.shell_syntax import AndOr, Compound, Group, Pipeline, Script, Simple, without_bodies
 from tui_agent.terminal_text import clipped
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from tui_agent.core.recovery.wrappers import SHELLS, program_name, shell_code, unwrapped
+from tui_agent.shell_programs import SHELLS, program_name, shell_code, unwrapped
 from tui_agent.shell_syntax import Compound, Group, Script, Simple, UnreadableCommand, parse
 
 _FORMS = tuple(

@@ -23,7 +23,7 @@ from tui_agent.core.recovery.exit_code import (
     program_words,
     read_command,
 )
-from tui_agent.core.recovery.wrappers import SHELLS, base_name, interprets, working
+from tui_agent.shell_programs import SHELLS, base_name, interprets, working
 
 Codes = tuple[int, ...]
 

@@ -17,7 +17,7 @@ from tui_agent.core.recovery.exit_code import (
     program_words,
     read_command,
 )
-from tui_agent.core.recovery.wrappers import program_name, unwrapped
+from tui_agent.shell_programs import GIT_OPTIONS, behind_options, program_name, unwrapped
 from tui_agent.shell_syntax import Simple
 
 _SEARCH = frozenset({
@@ -124,9 +124,7 @@ def _search_of_xargs(words: Sequence[str]) -> str:
 
 
 def _git(words: Sequence[str]) -> str:
-    rest = list(words)
-    while rest and rest[0].startswith("-"):
-        rest = rest[2:] if rest[0] in ("-C", "-c", "--git-dir", "--work-tree") else rest[1:]
+    rest = behind_options(words, GIT_OPTIONS)
     if not rest or rest[0] not in _QUIET_GIT:
         return ""
     needed = _QUIET_GIT[rest[0]]

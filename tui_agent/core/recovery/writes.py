@@ -11,7 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from functools import lru_cache
 
-from tui_agent.core.recovery.wrappers import SHELLS, base_name, interprets, shell_code, working
+from tui_agent.shell_programs import (
+    FILE_WRITERS,
+    GIT_OPTIONS,
+    INLINE,
+    SHELLS,
+    base_name,
+    behind_options,
+    interprets,
+    shell_code,
+    working,
+)
 from tui_agent.shell_syntax import Compound, Group, Script, Simple, UnreadableCommand, parse
 
 
@@ -52,12 +62,10 @@ _CHECKERS = frozenset({
 })  # fmt: skip
 """Programs that look at the work and judge it; what they keep for themselves is no work."""
 
-_WRITERS = frozenset({
-    "tee", "patch", "ed", "ex", "mv", "cp", "rm", "rmdir", "ln", "mkdir", "touch", "install", "rsync", "chmod",
-    "chown", "chgrp", "truncate", "dd", "unzip", "gunzip", "gzip", "bunzip2", "unxz", "wget", "apply_patch", "export",
-    "unset", "source", ".", "kill", "pkill", "killall", "createdb", "dropdb", "mkfifo", "mktemp", "sponge",
+_WRITERS = FILE_WRITERS | frozenset({
+    "wget", "apply_patch", "export", "unset", "source", ".", "kill", "pkill", "killall", "createdb", "dropdb", "mktemp",
     "autopep8", "isort", "autoflake", "pyupgrade", "yapf", "direnv", "nvm", "pyenv", "asdf", "mise", "crontab",
-    "useradd", "usermod", "mount", "umount", "alias", "shred", "unlink", "setfacl", "xdotool", "ssh-keygen",
+    "useradd", "usermod", "mount", "umount", "alias", "xdotool", "ssh-keygen",
 })  # fmt: skip
 """Programs whose work is a change of files or of the environment."""
 
@@ -118,9 +126,6 @@ _FIXING = frozenset(
 
 _FORMATTERS = frozenset({"black", "prettier", "gofmt", "goimports", "rustfmt", "clang-format", "shfmt"})
 _ONLY_CHECKING = frozenset({"--check", "--diff", "-d", "-l", "--list-different", "--dry-run"})
-
-_INLINE = re.compile(r"-\w*[cep]|--eval|--print|-")
-"""How an interpreter is given its program on the command line or from a here-document."""
 
 _CODE_THAT_WRITES = re.compile(
     r"""open\s*\([^)\n]{0,200}['"][rb]{0,2}[wax]\+?[bt]?['"]
@@ -303,7 +308,7 @@ def _of_interpreter(name: str, rest: Sequence[str], whole: str, depth: int) -> t
         return Writes.NOTHING, False
     if name == "perl" and any(re.fullmatch(r"-\w*i\S*", word) for word in rest):
         return Writes.SURELY, False
-    if _INLINE.fullmatch(rest[0]):
+    if INLINE.fullmatch(rest[0]):
         return _of_code(" ".join(rest[1:]) if rest[0] != "-" else whole), False
     return Writes.MAYBE, False
 
@@ -313,11 +318,9 @@ def _of_code(code: str) -> Writes:
 
 
 def _of_verb(name: str, rest: Sequence[str]) -> tuple[Writes, bool]:
-    words = list(rest)
-    while words and words[0].startswith("-"):
-        words = words[2:] if words[0] in {"-C", "-c", "--prefix", "--cwd"} else words[1:]
+    words = behind_options(rest, GIT_OPTIONS | {"--prefix", "--cwd"})
     verb = words[0] if words else ""
-    if name == "git" and verb == "stash" and words[1:2] in (["list"], ["show"]):
+    if name == "git" and verb == "stash" and {"list", "show"}.intersection(words[1:2]):
         return Writes.NOTHING, False
     if verb in _VERBS.get(name, ()) or name == "service" or not _FIXING.isdisjoint(rest):
         return Writes.SURELY, False

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from tui_agent.core.recovery.wrappers import shell_code, unwrapped, working
 from tui_agent.core.recovery.writes import Writes, program_of, writes
+from tui_agent.shell_programs import shell_code, unwrapped, working
 
 UNWRAPPED = {
     "nice -n 5 timeout -k 3 60 pytest -q": "pytest -q",
@@ -15,6 +15,8 @@ UNWRAPPED = {
     "poetry run pytest": "poetry run pytest",
     "./timeout 5 pytest": "./timeout 5 pytest",
     "timeout 5": "",
+    "timeout -v --preserve-status -f 60 pytest": "pytest",
+    "exec -a name pytest": "pytest",
 }
 WORKING = {
     "poetry run pytest": "pytest",

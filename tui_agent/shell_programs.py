@@ -1,32 +1,47 @@
-"""Which words of a command merely wrap another program, and how the program behind them is reached.
+"""What programs are known for by their names alone: shells, wrappers of other programs, writers of the files they get.
 
 `sudo nice -n 5 timeout 60 pytest` runs pytest and ends as it ends; so does `poetry run pytest`, but poetry may fail by
-itself. Shells and interpreters run what they are given. Pure, and bounded in time for any text.
+itself. Shells and interpreters run what they are given. Recovery takes these lists as they are; approvals add what is
+dangerous besides (`permissions.programs`). Pure, and bounded in time for any text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-_WRAPPERS = {
-    "timeout": "ksfpv", "nice": "n", "env": "uCS", "nohup": "", "stdbuf": "ioe", "time": "fo", "sudo": "ugpCh",
-    "builtin": "", "exec": "", "ionice": "cnp", "setsid": "", "unbuffer": "",
+WRAPPERS = {
+    "timeout": "ks", "nice": "n", "env": "uCS", "nohup": "", "stdbuf": "ioe", "time": "fo", "sudo": "ugpCh",
+    "builtin": "", "exec": "a", "ionice": "cnp", "setsid": "", "unbuffer": "",
 }  # fmt: skip
 """Programs that end as the one after them does, with the letters of their options that take a value."""
-_RUNNERS = {
+RUNNERS = {
     **dict.fromkeys(("poetry", "uv", "pipenv", "pdm", "hatch", "rye", "conda", "mamba", "pixi"), "run"),
     **dict.fromkeys(("pipx", "coverage", "dotenv"), "run"),
     **dict.fromkeys(("bundle", "npm", "pnpm", "yarn", "mise", "asdf"), "exec"),
 }
 """Programs that run the one behind a word of their own."""
-_FRONTS = frozenset({"npx", "bunx", "pnpx", "uvx", "xvfb-run", "winpty", "dotenv"})
+FRONTS = frozenset({"npx", "bunx", "pnpx", "uvx", "xvfb-run", "winpty", "dotenv"})
 """Programs that run the one behind their options."""
 _VALUED = frozenset({"-n", "-p", "-C", "--with", "--python", "--project", "--package", "--extra", "--group"})
 """Options of theirs that a value follows."""
 _MOST_WORDS = 12
 """Words of an interpreter among which its module is looked for."""
-SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh"})
+SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash"})
+FILE_WRITERS = frozenset({
+    "tee", "patch", "ed", "ex", "mv", "cp", "rm", "rmdir", "ln", "mkdir", "touch", "install", "rsync", "chmod", "chown",
+    "chgrp", "setfacl", "truncate", "dd", "unzip", "gzip", "gunzip", "bunzip2", "unxz", "shred", "unlink", "mkfifo",
+    "sponge",
+})  # fmt: skip
+"""Programs that change the files which they are given."""
+GIT_OPTIONS = frozenset(
+    {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"}
+)
+"""Options of git before its subcommand that a value follows."""
+INLINE = re.compile(r"-\w*[cep]|--eval|--print|-")
+"""How an interpreter is given its program: on the command line, or from its standard input."""
+SHELL_CODE = re.compile(r"-[a-z]*c")
+"""How a shell is given its commands as text."""
 _INTERPRETER = re.compile(
     r"(?:python|pypy|ipython|node|nodejs|deno|bun|ruby|perl|php|Rscript|tsx|ts-node)[\d.]*"
 )
@@ -51,9 +66,9 @@ def interprets(name: str) -> bool:
 
 def unwrapped(words: Sequence[str]) -> Sequence[str]:
     """From the program on that the exit code is of."""
-    while words and program_name(words[0]) in _WRAPPERS:
+    while words and program_name(words[0]) in WRAPPERS:
         wrapper, words = program_name(words[0]), words[1:]
-        valued = _WRAPPERS[wrapper]
+        valued = WRAPPERS[wrapper]
         while words and words[0].startswith("-"):
             takes_next = len(words[0]) == 2 and words[0][1] in valued
             words = words[2:] if takes_next else words[1:]
@@ -72,14 +87,19 @@ def working(words: Sequence[str]) -> Sequence[str]:
         if module := _module(words) if name.startswith(("python", "pypy")) else 0:
             words = words[module:]
             continue
-        if len(words) > 1 and _RUNNERS.get(name) == words[1]:
-            words = words[2:]
-        elif name in _FRONTS:
-            words = words[1:]
+        if len(words) > 1 and RUNNERS.get(name) == words[1]:
+            words = behind_options(words[2:], _VALUED)
+        elif name in FRONTS:
+            words = behind_options(words[1:], _VALUED)
         else:
             return words
-        while words and words[0].startswith("-"):
-            words = words[2:] if words[0] in _VALUED else words[1:]
+
+
+def behind_options(words: Sequence[str], valued: Collection[str]) -> Sequence[str]:
+    """The words behind the options that they begin with; `valued`: those that a value follows."""
+    while words and words[0].startswith("-"):
+        words = words[2:] if words[0] in valued else words[1:]
+    return words
 
 
 def _module(words: Sequence[str]) -> int:
@@ -96,6 +116,6 @@ def shell_code(words: Sequence[str]) -> str | None:
     """The commands that `bash -c` and the like are given as text; None for any other."""
     if not words or program_name(words[0]) not in SHELLS:
         return None
-    flags = (at for at, word in enumerate(words[:-1]) if at and re.fullmatch(r"-[a-z]*c", word))
+    flags = (at for at, word in enumerate(words[:-1]) if at and SHELL_CODE.fullmatch(word))
     flag = next(flags, None)
     return None if flag is None else words[flag + 1]
