@@ -11,7 +11,8 @@ from typing import Any
 from tui_agent.cli.options import Parser, UsageError, add_place_options, one_of, overrides, take_verb
 from tui_agent.config.settings import Settings, load_settings
 from tui_agent.core.names import APPROVALS, Decision
-from tui_agent.permissions.judge import COMMAND_TOOL, Judgement, Permissions
+from tui_agent.permissions.judge import Judgement, Permissions
+from tui_agent.permissions.rules import COMMAND_TOOL
 from tui_agent.store.kept_rules import KeptRules
 from tui_agent.terminal_text import revealed_line, visible
 from tui_agent.tools.registry import default_tools, subject_key

@@ -10,14 +10,15 @@ from typing import Any
 
 from tui_agent.core.names import Decision
 from tui_agent.permissions.commands import SimpleCommand, Word, read_command
-from tui_agent.permissions.judge import COMMAND_TOOL, host_of
 from tui_agent.permissions.programs import Program, changes_the_shell, is_neutral, known_program
 from tui_agent.permissions.rules import (
+    COMMAND_TOOL,
     EXACTLY,
     READS,
     WRITES,
     Rule,
     exact_pattern,
+    host_of,
     literal_pattern,
     parse_rule,
 )

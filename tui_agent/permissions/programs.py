@@ -333,9 +333,9 @@ _RUNS_AFTER = {
 
 _HAVE_AN_INTERPRETER = frozenset({
     "irb", "lua", "luajit", "awk", "gawk", "mawk", "nawk", "tclsh", "wish", "osascript", "rscript", "r", "julia",
-    "swift", "java", "jshell", "groovy", "scala", "dotnet", "elixir", "erl", "escript", "racket", "guile", "sbcl", "ghc",
-    "runghc", "pwsh", "powershell", "fish", "csh", "tcsh", "m4", "vi", "vim", "nvim", "ex", "ed", "emacs", "sed",
-    "sqlite3", "psql", "mysql",
+    "swift", "java", "jshell", "groovy", "scala", "dotnet", "elixir", "erl", "escript", "racket", "guile", "sbcl",
+    "ghc", "runghc", "pwsh", "powershell", "fish", "csh", "tcsh", "m4", "vi", "vim", "nvim", "ex", "ed", "emacs",
+    "sed", "sqlite3", "psql", "mysql",
 })  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from tui_agent.core.names import Decision
 from tui_agent.disk import with_home
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _RULE = re.compile(r"([\w*?][\w.*?:-]*)(?:\((.*)\))?", re.DOTALL)
 GUARDED = (".git", ".agent-tui.toml")
 """Hold commands that run later without anybody's approval: never written by the file tools, nor under their rules."""
+COMMAND_TOOL = "bash"
 READS = frozenset({"read_file", "list_dir", "glob", "grep"})
 WRITES = frozenset({"write_file", "edit_file"})
 """A rule with a path for one of these applies to the others too: who may not read a file may not search it either."""
@@ -93,6 +95,15 @@ class Rule:
     def is_exactly(self, command: str) -> bool:
         """Whether the pattern is this command, letter by letter."""
         return self.pattern is not None and self.pattern == exact_pattern(command)
+
+
+def host_of(url: str) -> str:
+    """The host that an address names; "" where it names none."""
+    try:
+        parts = urlsplit(url)
+        return (parts.hostname or "").rstrip(".") if parts.scheme in {"http", "https", "ftp", "ssh"} else ""
+    except ValueError:
+        return ""
 
 
 def _with_inside(pattern: str) -> tuple[str, ...]:

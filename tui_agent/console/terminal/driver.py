@@ -1,8 +1,8 @@
 """Textual's terminal driver with our reading of the input, and without what it does when a terminal goes away.
 
 Textual's writer thread ends at the first write that fails, and the next write then waits without end; its reader ends
-the program at a byte that is no UTF-8, and turns round at the end of the input. Here a terminal that is gone drops
-what is written, and its end is SIGHUP, so that the session is closed in good order.
+the program at a byte that is no UTF-8 (issue 6456 there), and turns round at the end of the input (6690). Here a
+terminal that is gone drops what is written, and its end is SIGHUP, so that the session is closed in good order.
 
 Textual reads the terminal's new size inside the signal's handler, which the next signal interrupts: the newer size is
 then sent before the older one, which stays. Here the loop reads it, one signal after the other.
@@ -87,7 +87,7 @@ if sys.platform != "win32":
             self._lent = False
 
         def _sigtstp_application(self, *_: object) -> None:
-            """Stop, with a program that started this one and for which the shell waits."""
+            """Stop, with a program that started this one and for which the shell waits (issue 6298 of Textual's)."""
             if not has_shell():
                 return
             if self._auto_restart:
@@ -135,7 +135,7 @@ if sys.platform != "win32":
                 self.process_message(events.Resize(size, size))
 
         def run_input_thread(self) -> None:
-            """Read until the driver stops, or the terminal is gone: Textual's never stops reading then (6690 there)."""
+            """Read until the driver stops, or the terminal is gone."""
             parser = InputParser()
             decoder = codecs.getincrementaldecoder("utf-8")("replace")
             with selectors.SelectSelector() as selector:
