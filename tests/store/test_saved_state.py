@@ -25,6 +25,7 @@ from tests.store.session_events import (
     start,
     write_session,
 )
+from tests.test_layers import imports, modules
 from tui_agent.core.events import Event, Notice, Outcome, RunFinished, ToolStarted
 from tui_agent.core.fold import fold
 from tui_agent.core.state import RunState
@@ -239,3 +240,12 @@ async def test_a_last_line_without_its_break_and_a_torn_one_are_mended_before_th
         found = load(live.session.folder)
         assert found.state == replayed(again.session)
         assert (found.mark.seq, found.mark.size) == (found.state.seq, journal.stat().st_size)
+
+
+def test_a_change_of_any_code_that_a_fold_runs_is_another_code() -> None:
+    reached, left = set[str](), ["tui_agent.core.fold"]
+    while left:
+        reached.add(name := left.pop())
+        left += (imports(name) & modules().keys()) - reached
+    assert "tui_agent.shell_syntax" in reached
+    assert {modules()[name] for name in reached} <= set(saved_state.sources())

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import IO
 
@@ -80,14 +81,18 @@ def _state() -> TypeAdapter[RunState]:
 @cache
 def _code() -> str:
     """A digest of what a state is, and of how events are read and folded into it."""
-    digest = hashlib.sha256(__version__.encode())
-    sources = [
-        *Path(core.__path__[0]).rglob("*.py"),
-        *(Path(str(part.__file__)) for part in (lines, upgrade)),
-    ]
-    for source in sorted(sources):
+    digest = hashlib.sha256(f"{__version__} {version('tree-sitter-bash')}".encode())
+    for source in sorted(sources()):
         digest.update(source.read_bytes())
     return digest.hexdigest()
+
+
+def sources() -> Iterator[Path]:
+    """The files whose code makes a state: the core, what it stands on, and what reads events."""
+    folder = Path(core.__path__[0])
+    yield from folder.rglob("*.py")
+    yield from folder.parent.glob("*.py")
+    yield from (Path(str(part.__file__)) for part in (lines, upgrade))
 
 
 def _with_logs(state: RunState, logs: _Logs) -> RunState:
