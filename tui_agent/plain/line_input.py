@@ -13,10 +13,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import NamedTuple, Protocol
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tui_agent.plain.paper import PROMPT, Paper
 from tui_agent.terminal_text import sanitize
+
+if TYPE_CHECKING:
+    from tui_agent.plain.program import PlainConsole
 
 PASTE = 0.05
 """Seconds within which a further line belongs to the same paste."""
@@ -31,23 +35,13 @@ class Ahead(NamedTuple):
     """The draft was taken out of the terminal: the line that is typed on does not begin with it any more."""
 
 
-class Receiver(Protocol):
-    """Takes what was read; called in the event loop."""
-
-    def line(self, text: str, *, echoed: bool) -> None:
-        """A line without its end. `echoed`: it stands on the paper already."""
-
-    def ended(self, *, for_good: bool) -> None:
-        """The end of the input was said (Ctrl+D); `for_good`: no line comes any more."""
-
-
 class LineInput(Protocol):
     """A source of lines."""
 
     interactive: bool
     """Somebody types: lines may come unasked, or too early to be meant for a question."""
 
-    def start(self, receiver: Receiver) -> None:
+    def start(self, receiver: PlainConsole) -> None:
         """Deliver to `receiver` from now on."""
 
     def want(self, draft: str = "") -> None:
@@ -74,7 +68,7 @@ class Pipe:
     def __init__(self) -> None:
         self._wanted = False
 
-    def start(self, receiver: Receiver) -> None:
+    def start(self, receiver: PlainConsole) -> None:
         self._receiver = receiver
         self._loop = asyncio.get_running_loop()
 
@@ -133,7 +127,7 @@ class Keyboard:
         self._editor = _editor(complete, lambda: self._draft) if editing else None
         paper.typed = self._in_prompt
 
-    def start(self, receiver: Receiver) -> None:
+    def start(self, receiver: PlainConsole) -> None:
         self._receiver = receiver
         self._loop = asyncio.get_running_loop()
         self._listen()
@@ -257,15 +251,7 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace").replace("\r", "")
 
 
-class Editor(Protocol):
-    """What is used of the `readline` module."""
-
-    def get_line_buffer(self) -> str: ...
-
-    def add_history(self, string: str, /) -> None: ...
-
-
-def _editor(complete: Callable[[str], Sequence[str]], draft: Callable[[], str]) -> Editor | None:
+def _editor(complete: Callable[[str], Sequence[str]], draft: Callable[[], str]) -> ModuleType | None:
     """The standard library's line editor, set up; None where this Python has none."""
     try:
         import readline
