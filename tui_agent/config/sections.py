@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 from pydantic import (
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     ValidationInfo,
     create_model,
@@ -36,10 +35,8 @@ _PIECE = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]])*\]|\(\?[aimsux-]+\)|[*+]|\{\d*,\
 _UNBOUNDED = 2
 
 
-class HintRule(BaseModel):
+class HintRule(BaseModel, frozen=True, extra="forbid"):
     """What to say where a line of a failed call's error matches (`[[recovery.hints]]`)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     pattern: Annotated[str, Field(min_length=1, max_length=_LONGEST_PATTERN)]
     """A regular expression, without regard to case."""
@@ -63,10 +60,8 @@ class HintRule(BaseModel):
         return value
 
 
-class RecoverySection(BaseModel):
+class RecoverySection(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """Parameters of the chosen policy that are one's own (`[recovery]`); None leaves the policy's value."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     hints: tuple[HintRule, ...] = ()
     """Hints of your own for failed calls, before the built-in ones: a list of `{pattern, hint}`."""
@@ -120,12 +115,10 @@ else:
     )
 
 
-class FileCommand(BaseModel):
+class FileCommand(BaseModel, frozen=True, extra="forbid"):
     """What runs on a file after it was written (`[format]`, `[diagnostics]`): a program with its arguments, `{path}`
     among them, or a line for the shell, which has the path as `$1`; `timeout` in seconds.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     command: tuple[str, ...] = ()
     shell: str = ""
@@ -152,10 +145,8 @@ FileCommands = dict[Annotated[str, Field(min_length=1, max_length=200)], FileCom
 """By glob: without a `/` it is matched against the file's name, at any depth."""
 
 
-class SandboxSettings(BaseModel):
+class SandboxSettings(BaseModel, frozen=True, extra="forbid"):
     """The sandbox of commands (`[sandbox]`; `sandbox = "require"` sets the mode alone)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     mode: SandboxMode = "auto"
     """auto: what works here; off: no sandbox; require: nothing starts without one."""
@@ -180,19 +171,15 @@ class SandboxSettings(BaseModel):
         return {"mode": value} if isinstance(value, str) else value
 
 
-class EnvironmentSettings(BaseModel):
+class EnvironmentSettings(BaseModel, frozen=True, extra="forbid", populate_by_name=True):
     """The variables that commands and hooks are given (`[environment]`)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     passed: tuple[str, ...] = Field(default=(), alias="pass")
     """Variables that are named like secrets and that commands and hooks get all the same."""
 
 
-class PermissionSettings(BaseModel):
+class PermissionSettings(BaseModel, frozen=True, extra="forbid"):
     """What runs unasked, what asks, what never runs (`[permissions]`): rules of the form `tool(pattern)`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     allow: tuple[str, ...] = ()
     """Calls that run unasked."""
@@ -226,10 +213,8 @@ def listed_rules(value: object) -> object:
         raise ValueError(f"must be a list of rules as JSON ({error})") from error
 
 
-class WebSettings(BaseModel):
+class WebSettings(BaseModel, frozen=True, extra="forbid"):
     """What `web_fetch` may do (`[web]`)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     private_hosts: tuple[str, ...] = ()
     """Hosts (`wiki.internal`, `localhost`) and networks (`10.1.0.0/16`) that may be fetched though they are private."""
@@ -246,20 +231,16 @@ class WebSettings(BaseModel):
         )
 
 
-class HookCommand(BaseModel):
+class HookCommand(BaseModel, frozen=True, extra="forbid"):
     """One command: gets the event as JSON on stdin; `timeout` in seconds."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     type: Literal["command"] = "command"
     command: Annotated[str, Field(min_length=1)]
     timeout: Seconds = 60.0
 
 
-class HookMatcher(BaseModel):
+class HookMatcher(BaseModel, frozen=True, extra="forbid"):
     """Commands for the tools whose name `matcher` matches (a regular expression; "" or `*`: all tools)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     matcher: str = ""
     hooks: tuple[HookCommand, ...] = ()
@@ -279,10 +260,8 @@ class HookMatcher(BaseModel):
         return self.matcher in {"", "*"} or re.fullmatch(self.matcher, tool) is not None
 
 
-class HookSettings(BaseModel):
+class HookSettings(BaseModel, frozen=True, extra="forbid", populate_by_name=True):
     """User-configured commands around tool calls (`[hooks]`), in the shape that Claude Code made familiar."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     pre_tool_use: tuple[HookMatcher, ...] = Field(default=(), alias="PreToolUse")
     post_tool_use: tuple[HookMatcher, ...] = Field(default=(), alias="PostToolUse")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from tui_agent.core.badge import badge_of
 from tui_agent.terminal_text import one_line
@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 _LONGEST = 200
 
 
-class RunRow(BaseModel):
+class RunRow(BaseModel, frozen=True):
     """A row of the board."""
-
-    model_config = ConfigDict(frozen=True)
 
     badge: str = ""
     """Where the run stands, in one word (`core.badge`); empty before its first event."""

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from tui_agent.config.profiles import ModelParameters, PromptCaching
 from tui_agent.core.events import Carried, Fault, ToolCall
 from tui_agent.models.usage import TokenCount, Usd
 
 
-class ModelRequest(BaseModel):
+class ModelRequest(BaseModel, frozen=True, extra="forbid"):
     """One model call. `messages` and `tools` are in OpenAI's chat form; the system prompt comes first.
 
     An assistant message may have the key `carried` (see `carried.restored`), one of the user's `images` (`images`).
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str
     messages: list[dict[str, Any]]
@@ -46,19 +44,15 @@ class ModelRequest(BaseModel):
     total_timeout: float = 1_800.0
 
 
-class Delta(BaseModel):
+class Delta(BaseModel, frozen=True, extra="forbid"):
     """A piece of a reply as it streams. Calls are shown only when complete, in the reply."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str = ""
     reasoning: str = ""
 
 
-class Reply(BaseModel):
+class Reply(BaseModel, frozen=True, extra="forbid"):
     """A reply that ended. Numbers are None where the provider did not say; `cost` in USD."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str = ""
     reasoning: str = ""

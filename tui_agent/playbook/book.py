@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import Annotated, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from tui_agent.core.events import Suggestion
 from tui_agent.playbook.lessons import Form, Lesson, Repair, Sign, Try
@@ -34,10 +34,8 @@ Text = Annotated[str, Field(max_length=400)]
 Amount = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 
 
-class Counted(BaseModel):
+class Counted(BaseModel, extra="forbid"):
     """A repair with its counts."""
-
-    model_config = ConfigDict(extra="forbid")
 
     form: Form
     name: Text
@@ -59,10 +57,8 @@ class Counted(BaseModel):
         return wilson(self.worked, self.tried)
 
 
-class PlaybookEntry(BaseModel):
+class PlaybookEntry(BaseModel, extra="forbid"):
     """One failure. `seen`: times without a word of the playbook; `at_once`: of them, recovered by the next step."""
-
-    model_config = ConfigDict(extra="forbid")
 
     exact: Text
     shape: Text = ""
@@ -129,10 +125,8 @@ def carries(entry: PlaybookEntry, repair: Counted) -> bool:
     return repair.interval[0] > entry.base
 
 
-class Book(BaseModel):
+class Book(BaseModel, extra="forbid"):
     """What is known at one level. `sources`: digests of the runs that were learned from, the newest last."""
-
-    model_config = ConfigDict(extra="forbid")
 
     version: int = 1
     workspace: str = ""

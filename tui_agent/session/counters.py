@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from tui_agent.core import events
 from tui_agent.core.recovery.kept import kept_of
@@ -30,9 +30,7 @@ OLDEST = 86_400.0
 """Seconds after which they say nothing any more: services, packages and networks change too."""
 
 
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _File(BaseModel, extra="forbid"):
     ref: str
     """The checkpoint of the workspace as the run left it."""
     at: Annotated[float, Field(ge=0, allow_inf_nan=False)]

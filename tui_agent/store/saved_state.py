@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import IO
 
-from pydantic import BaseModel, ConfigDict, NonNegativeInt, TypeAdapter
+from pydantic import BaseModel, NonNegativeInt, TypeAdapter
 
 from tui_agent import __version__, core
 from tui_agent.core.append_log import AppendLog
@@ -37,10 +37,8 @@ LONG = 1024 * 1024
 _CHUNK = 1024 * 1024
 
 
-class _Head(BaseModel):
+class _Head(BaseModel, extra="forbid"):
     """The first line of the file. Digests are SHA-256 in hex."""
-
-    model_config = ConfigDict(extra="forbid")
 
     code: str
     size: NonNegativeInt
