@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import errno
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from tui_agent.core import events
+from tui_agent.core.names import OutputForm
 from tui_agent.event_lines import GLYPHS, event_line
 from tui_agent.store.lines import encode
 from tui_agent.terminal_text import json_text, one_line, sanitize, sanitize_between_tabs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tui_agent.core.names import OutputForm
     from tui_agent.core.result import RunResult
     from tui_agent.core.state import RunState
 

@@ -6,19 +6,17 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TypeGuard
 
 from tui_agent.config.profiles import Price
 from tui_agent.core import events
+from tui_agent.core.recovery.policy import RecoveryPolicy
 from tui_agent.core.recovery.verdict import MODEL
 from tui_agent.formats.importers.transcript import TranscriptError
 from tui_agent.models.catalogue import known
 from tui_agent.models.usage import cost
 from tui_agent.watch.places import sessions_of
 from tui_agent.watch.watched import QUIET, Watched
-
-if TYPE_CHECKING:
-    from tui_agent.core.recovery.policy import RecoveryPolicy
 
 _SEARCH = 1.0
 """Seconds between two searches for the session."""

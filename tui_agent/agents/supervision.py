@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol
 
 from tui_agent import processes
@@ -24,15 +25,13 @@ from tui_agent.agents.followed import Followed
 from tui_agent.core import events
 from tui_agent.core.names import unanswered
 from tui_agent.core.recovery.model_faults import ModelFaults, plan
+from tui_agent.core.recovery.policy import RecoveryPolicy
 from tui_agent.formats.importers.faults import classified
 from tui_agent.quantities import counted, dollars, whole_seconds
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tui_agent.agents.dialect import Dialect
-    from tui_agent.core.recovery.policy import RecoveryPolicy
 
 PARTIAL, STOPPED, UNANSWERED, MODEL_FAILED, INTERRUPTED = 3, 4, 5, 6, 130
 """Exit codes of `run` for what ended it."""

@@ -14,11 +14,10 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tui_agent.frontend.arguments import in_browser
+from tui_agent.frontend.arguments import ConsoleArguments, in_browser
 
 if TYPE_CHECKING:
     from tui_agent.console.program import ConsoleApp
-    from tui_agent.frontend.arguments import ConsoleArguments
 
 NOT_A_TERMINAL = """\
 agent-tui needs a terminal: its standard input and output are not one (a pipe, a file, or a job without a screen).

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 from textual.app import App, SuspendNotSupported
+from textual.driver import Driver
 from textual.filter import Monochrome, NoColor
-from textual.theme import BUILTIN_THEMES
+from textual.theme import BUILTIN_THEMES, Theme
 
 from tui_agent.config.errors import ConfigError, MissingModelError
 from tui_agent.console.looks.command_keys import no_key
@@ -37,9 +38,10 @@ from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.tabs import toasts
 from tui_agent.console.tabs.session_app import SessionApp
+from tui_agent.console.tabs.tab import Tab
 from tui_agent.console.terminal import garbage
 from tui_agent.console.terminal.driver import has_shell, terminal_driver
-from tui_agent.frontend.arguments import in_browser, wanted_early
+from tui_agent.frontend.arguments import ConsoleArguments, in_browser, wanted_early
 from tui_agent.frontend.ascii_glyphs import ascii_glyphs
 from tui_agent.frontend.commands.registry import BACKWARDS, BINDABLE, shown_key, use_keys, with_shift
 from tui_agent.frontend.opening import HISTORY_FILE, LEFT_BY_SIGNAL, WRONG_USAGE, grants_on, notifications_on
@@ -47,14 +49,10 @@ from tui_agent.store.errors import SessionError
 
 if TYPE_CHECKING:
     from textual.command import Provider
-    from textual.driver import Driver
-    from textual.theme import Theme
 
     from tui_agent.config.settings import Settings
     from tui_agent.console.looks.welcome import Welcome
-    from tui_agent.console.tabs.tab import Tab
     from tui_agent.console.terminal.attention import Attention
-    from tui_agent.frontend.arguments import ConsoleArguments
 
 DASHBOARD_MODULES = (
     "tui_agent.terminal_text",

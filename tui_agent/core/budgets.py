@@ -6,14 +6,13 @@ Pure: everything is read from the state. Limits are held between iterations, so 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.core.recovery.rules import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from tui_agent.core.projections.metrics import Metrics
     from tui_agent.core.state import RunState
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_agent.fleet import wire
 from tui_agent.fleet.hosts import LocalHost
 from tui_agent.fleet.row import RunRow
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 WATCHER = "tui_agent.fleet.watcher"
 

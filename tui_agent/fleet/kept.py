@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.store.errors import SessionBusyError
@@ -12,8 +13,6 @@ from tui_agent.store.lock import SessionLock
 from tui_agent.store.private import make_private, private
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tui_agent.fleet.tasks import FleetTask
 
 

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 from tui_agent.cluster import LOCAL, RemoteProcess, connected
 from tui_agent.config.settings import load_settings
 from tui_agent.fleet.fleet import Bounds, Fleet
-from tui_agent.fleet.hosts import LocalHost, RemoteHost
+from tui_agent.fleet.hosts import Host, LocalHost, RemoteHost, Start
 from tui_agent.fleet.kept import Kept, kept_for
 from tui_agent.fleet.tasks import BadLine, FleetTask, read_tasks
 
 if TYPE_CHECKING:
-    from tui_agent.fleet.hosts import Host, Start
     from tui_agent.runtime.operator import Operator
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-from typing import TYPE_CHECKING, Any, TextIO
+from collections.abc import Sequence
+from typing import Any, TextIO
 
 from tui_agent.fleet.fleet import FleetRun, Place
 from tui_agent.fleet.opening import FleetArguments, OpenFleet, open_fleet
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ANSWERED, WRONG, UNANSWERED, HALTED = 0, 1, 3, 130
 """Exit codes."""

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tui_agent.config.errors import ConfigError, nearest
 from tui_agent.config.settings import load_settings, require_model, require_workspace
 from tui_agent.disk import user_path
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 KEYS: Mapping[str, type | tuple[type, ...]] = {
     "task": str,

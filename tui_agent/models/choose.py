@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tui_agent.config.profiles import ModelParameters, Price
 from tui_agent.core.events import Fault, FaultKind
 from tui_agent.models.borrowed import stay
 from tui_agent.models.hosted import HostedModel
-from tui_agent.models.protocol import ModelFault, Reply
+from tui_agent.models.protocol import Delta, Model, ModelFault, ModelRequest, Reply
 from tui_agent.models.scenario_checks import ScenarioError
 from tui_agent.models.usage import cost
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
-    from tui_agent.config.profiles import ModelParameters, Price
     from tui_agent.config.settings import Settings
-    from tui_agent.models.protocol import Delta, Model, ModelRequest
 
 SCRIPTED = "scripted:"
 

@@ -11,11 +11,12 @@ import asyncio
 import os
 import sys
 from collections import deque
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from tui_agent import processes
 from tui_agent.core.events import Fault, FaultKind
@@ -24,10 +25,6 @@ from tui_agent.models.masking import masked
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
-
-    from pydantic import BaseModel
-
     from tui_agent.models.borrowed import Borrowed
 
 _PACKAGE_ROOT = Path(__file__).resolve().parents[2]

@@ -6,17 +6,12 @@ Clock and waiting are the caller's, so that tests and a supervisor bring their o
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tui_agent.core import events
 from tui_agent.event_lines import GLYPHS, event_line
 from tui_agent.terminal_text import one_line
-from tui_agent.watch.watched import POLL
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from tui_agent.watch.watched import Watched
+from tui_agent.watch.watched import POLL, Watched
 
 STUCK = {events.Level.ESCALATE: 5, events.Level.DEGRADE: 4, events.Level.STOP: 4}
 """Verdicts with which a run does not go on by itself, and the exit codes for them: it would ask, it would stop."""

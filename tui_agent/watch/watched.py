@@ -7,24 +7,21 @@ back. Whoever shows them is told how many stand. Nothing here waits or reads a c
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from tui_agent.core import events
 from tui_agent.core.events.lanes import LaneStep
+from tui_agent.core.recovery.policy import RecoveryPolicy
 from tui_agent.formats.importers.growing import Growing
 from tui_agent.formats.importers.judgement import GrowingJudgement, is_judgement
 from tui_agent.formats.importers.load import DEFAULT_POLICY
 from tui_agent.formats.importers.normalise import GrowingFacts
 from tui_agent.formats.importers.own import OwnSession
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tui_agent.core.recovery.policy import RecoveryPolicy
-    from tui_agent.formats.importers.step_reader import Format
-    from tui_agent.formats.importers.transcript import Transcript, TranscriptError
+from tui_agent.formats.importers.step_reader import Format
+from tui_agent.formats.importers.transcript import Transcript, TranscriptError
 
 POLL = 0.05
 """Seconds between two looks at a session's files."""

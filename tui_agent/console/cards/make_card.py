@@ -5,17 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tui_agent.console.cards.approval import ApprovalCard
+from tui_agent.console.cards.card import Card
 from tui_agent.console.cards.escalation import EscalationCard
 from tui_agent.console.cards.gate import GateCard
 from tui_agent.console.cards.server import ServerCard
 from tui_agent.console.cards.watched import WatchedCard
 from tui_agent.frontend.lines.escalation import attempts_before
-from tui_agent.frontend.operator import ApprovalQuestion, EscalationQuestion, ServerQuestion, WatchedQuestion
+from tui_agent.frontend.operator import (
+    AnyQuestion,
+    ApprovalQuestion,
+    EscalationQuestion,
+    ServerQuestion,
+    WatchedQuestion,
+)
 
 if TYPE_CHECKING:
-    from tui_agent.console.cards.card import Card
     from tui_agent.core.state import RunState
-    from tui_agent.frontend.operator import AnyQuestion
 
 
 def make_card(question: AnyQuestion, state: RunState) -> Card:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.console.commands.shown import ShownCommands
+from tui_agent.frontend.commands.view import ForkPlace, Patch
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tui_agent.core.state import RunState
-    from tui_agent.frontend.commands.view import ForkPlace, Patch
     from tui_agent.frontend.why import Why
 
 NO_RUN = "A board shows many runs: Enter opens the panes of one."

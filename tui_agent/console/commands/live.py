@@ -14,7 +14,8 @@ from tui_agent.console.commands.shown import OPENING, ShownCommands
 from tui_agent.frontend.commands import session_commands
 from tui_agent.frontend.commands.registry import UnknownCommandError, parse, shown_key
 from tui_agent.frontend.commands.session_commands import OF_A_SESSION, Answer
-from tui_agent.frontend.commands.view import Confirmation, LiveView, Written
+from tui_agent.frontend.commands.view import Confirmation, LiveView, RewindChoice, Waiting, Written
+from tui_agent.frontend.lines.passages import Row
 from tui_agent.store.errors import SessionError
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from tui_agent.console.tabs.live_session import LiveSession
     from tui_agent.core.events import BackgroundStarted
     from tui_agent.frontend.commands.custom import CustomCommand
-    from tui_agent.frontend.commands.view import RewindChoice, Waiting
-    from tui_agent.frontend.lines.passages import Row
     from tui_agent.frontend.operator import ConsoleOperator
     from tui_agent.session.own_run import OwnRun
     from tui_agent.session.rewind import RewindPlan

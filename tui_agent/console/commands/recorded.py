@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,6 @@ from tui_agent.frontend.commands.view import ForkPlace, Patch
 from tui_agent.store.errors import SessionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tui_agent.console.screens.dashboard_screen import DashboardScreen
     from tui_agent.console.screens.player import Player
     from tui_agent.frontend.startup import Recorded

@@ -6,7 +6,7 @@ Those about the panes and the tabs alone are in rooms of their own; all others a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,21 +14,19 @@ from tui_agent.console.commands.panes import JUMP_TARGETS, PaneCommands
 from tui_agent.console.commands.tabs import TabCommands
 from tui_agent.console.panes.pane import LinePane
 from tui_agent.frontend.commands import session_commands
+from tui_agent.frontend.commands.registry import Command
 from tui_agent.frontend.commands.session_commands import AT_ANY_TIME, OF_WHAT_IS_SHOWN, Answer
 from tui_agent.frontend.commands.view import ChosenSession, ForkFrom, Report, View
+from tui_agent.frontend.lines.diff import FileDiff
 from tui_agent.store.errors import SessionError
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
     from tui_agent.config.settings import Settings
     from tui_agent.console.screens.dashboard_screen import DashboardScreen
     from tui_agent.console.tabs.session_app import SessionApp
     from tui_agent.core.state import RunState
     from tui_agent.frontend.commands.custom import CustomCommand
-    from tui_agent.frontend.commands.registry import Command
-    from tui_agent.frontend.lines.diff import FileDiff
     from tui_agent.session.fork import ForkChoice
     from tui_agent.session.session import Session
     from tui_agent.store.session_store import SessionStore

@@ -18,6 +18,7 @@ from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
+from textual.widget import Widget
 
 from tui_agent.console import panes
 from tui_agent.console.cards.card_host import LOW, CardHost
@@ -35,8 +36,6 @@ from tui_agent.console.panes.pane_sizes import Layout, PaneSizes
 from tui_agent.core.evolve import evolve
 
 if TYPE_CHECKING:
-    from textual.widget import Widget
-
     from tui_agent.console.looks.welcome import Welcome
     from tui_agent.core.state import RunState
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from tui_agent.session.own_run import OwnRun
 from tui_agent.terminal_text import revealed_line, sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tui_agent.session.session import Session
 
 SHOWN = 5

@@ -5,6 +5,7 @@ It knows texts and keys only; what a text means is decided where `Prompt.Submitt
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -24,8 +25,6 @@ from tui_agent.quantities import compact, counted
 from tui_agent.terminal_text import sanitize_paste
 
 if TYPE_CHECKING:
-    import asyncio
-
     from tui_agent.console.prompt.vim import VimKeys
 
 NEW_LINE_KEYS = frozenset({"shift+enter", "ctrl+j", "alt+enter"})

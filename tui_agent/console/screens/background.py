@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -19,8 +20,6 @@ from tui_agent.terminal_text import revealed_line
 from tui_agent.tools.output import last_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from tui_agent.core.events import BackgroundStarted
 
 LINES = 12

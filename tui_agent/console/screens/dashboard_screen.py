@@ -10,25 +10,23 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual.binding import BindingType
+from textual.geometry import Offset, Size
+from textual.screen import Screen
+from textual.widget import Widget
 
 from tui_agent.console.looks.command_keys import with_tabs
 from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.looks.splash import LOW_HEIGHT, TINY_HEIGHT, Splash
-from tui_agent.console.tabs.tab import Tab
+from tui_agent.console.tabs.tab import Standing, Tab
 from tui_agent.console.terminal.redraw import Redraw
 
 if TYPE_CHECKING:
-    from textual.geometry import Offset, Size
-    from textual.screen import Screen
-    from textual.widget import Widget
-
     from tui_agent.console.cards.card_host import CardHost
     from tui_agent.console.panes import ConversationPane, StatusLine
     from tui_agent.console.panes.dashboard import Dashboard
     from tui_agent.console.panes.density import Density
     from tui_agent.console.panes.pane import Asked
     from tui_agent.console.tabs.session_app import SessionApp
-    from tui_agent.console.tabs.tab import Standing
     from tui_agent.console.tabs.tab_row import TabRow
     from tui_agent.core.projections.conversation import Conversation
     from tui_agent.core.state import RunState

@@ -5,6 +5,7 @@ It knows entries only; where a block stands is found by the screen that asked.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from textual.widgets import Input
@@ -14,8 +15,6 @@ from tui_agent.console.screens.pick import PickScreen
 from tui_agent.frontend.lines.passages import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tui_agent.core.projections.entries import AnyEntry
 
 LISTED = 200

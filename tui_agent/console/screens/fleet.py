@@ -11,42 +11,39 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_agent.console.looks.command_keys import command_bindings, key_hints
 from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.panes.board import BoardList, BoardRun, board_head
+from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.screens.ask import AskScreen
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.console.screens.followed import FollowedScreen
 from tui_agent.console.tabs.tab import Standing
 from tui_agent.console.terminal.timers import once
 from tui_agent.frontend.lines.glyphs import FULL, OUTCOMES
-from tui_agent.frontend.operator import ConsoleOperator
+from tui_agent.frontend.operator import AnyQuestion, ConsoleOperator
 from tui_agent.quantities import counted, dollars, seconds
 from tui_agent.store.errors import SessionError
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from textual.widget import Widget
-
     from tui_agent.config.settings import Settings
     from tui_agent.console.commands.board import BoardCommands
-    from tui_agent.console.panes.cursor_list import CursorList
     from tui_agent.core.state import RunState
     from tui_agent.fleet.fleet import Fleet, FleetRun
     from tui_agent.fleet.opening import FleetArguments
     from tui_agent.fleet.tasks import BadLine
     from tui_agent.frontend.arguments import ConsoleArguments
-    from tui_agent.frontend.operator import AnyQuestion
 
 PAGE = 10
 GATHERED = 0.2

@@ -16,6 +16,7 @@ from textual.binding import Binding, BindingType
 
 from tui_agent.console.looks.command_keys import key_hints
 from tui_agent.console.looks.hints import Hint
+from tui_agent.console.screens.player import Player
 from tui_agent.console.screens.replay import ReplayScreen, own_hints
 from tui_agent.console.tabs.tab import Standing
 from tui_agent.frontend.lines.glyphs import MODES, OUTCOMES
@@ -25,7 +26,6 @@ from tui_agent.store.errors import JournalError
 if TYPE_CHECKING:
     from tui_agent.console.cards.escalation import EscalationCard
     from tui_agent.console.commands.recorded import FollowedCommands
-    from tui_agent.console.screens.player import Player
     from tui_agent.frontend.operator import AnyQuestion
     from tui_agent.frontend.startup import Recorded
 

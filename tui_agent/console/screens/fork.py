@@ -5,8 +5,10 @@ It makes no fork: it is dismissed with the point and the changes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
@@ -23,15 +25,9 @@ from tui_agent.frontend.commands.rewind import MARKS
 from tui_agent.frontend.lines.passages import Passage
 from tui_agent.quantities import time_of_day
 from tui_agent.session.fork import DROP, ForkChoice, fork_choice
+from tui_agent.session.fork_point import ForkPoint
+from tui_agent.store.checkpoints import FileChange
 from tui_agent.terminal_text import one_line, sanitize_paste
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from textual import events
-
-    from tui_agent.session.fork_point import ForkPoint
-    from tui_agent.store.checkpoints import FileChange
 
 HINTS = (
     Hint("Enter", "fork and go over", "enter"),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -11,9 +12,6 @@ from textual.content import Content
 from textual.screen import ModalScreen
 
 from tui_agent.console.looks.hints import key_line
-
-if TYPE_CHECKING:
-    from textual import events
 
 Result = TypeVar("Result")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from textual import events
 from textual.binding import Binding, BindingType
 
 from tui_agent.console.screens.report import ReportScreen
@@ -14,9 +15,6 @@ from tui_agent.frontend.commands.registry import COMMANDS, REPLAY_ACTIONS, key_l
 from tui_agent.frontend.lines.glyphs import CALL_STATES, LEVELS, MODES, TIMELINE
 from tui_agent.frontend.lines.incident import LADDER, MODEL_LADDER
 from tui_agent.frontend.lines.styled import Line, Span, fit, pad, width_of, wrap
-
-if TYPE_CHECKING:
-    from textual import events
 
 Rows = Sequence[tuple[str, str]]
 

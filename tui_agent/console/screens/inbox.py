@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -21,8 +22,6 @@ from tui_agent.frontend.lines.styled import Line, Span, clip, fit, pad, pad_left
 from tui_agent.quantities import counted, whole_seconds
 
 if TYPE_CHECKING:
-    from textual import events
-
     from tui_agent.console.tabs.session_app import SessionApp
 
 AROUND = 6

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Offset
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
 from tui_agent.console.cards.card import Card
 from tui_agent.console.screens.help import PANES
-
-if TYPE_CHECKING:
-    from textual import events
-    from textual.screen import Screen
 
 LETTERS = {
     "conversation": "c",

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import work
+from textual import events, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -23,8 +23,6 @@ from tui_agent.frontend.commands.registry import BINDABLE, Command, key_label
 from tui_agent.frontend.lines.styled import Line, Span, fit, pad
 
 if TYPE_CHECKING:
-    from textual import events
-
     from tui_agent.config.settings import Settings
     from tui_agent.config.user_file import UserFile
 

@@ -10,20 +10,20 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.widget import Widget
 
 from tui_agent.console.looks.command_keys import command_bindings, live_hints
 from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.looks.splash import PromptOutline
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
+from tui_agent.console.tabs.tab import Standing
 from tui_agent.core.names import Mode, Phase
 from tui_agent.frontend.commands.registry import names_command, shown_key
 
 if TYPE_CHECKING:
-    from textual import events
-    from textual.widget import Widget
-
     from tui_agent.config.settings import Settings
     from tui_agent.console.cards.card import Card
     from tui_agent.console.cards.escalation import EscalationCard
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from tui_agent.console.prompt.queued import QueuedMessages
     from tui_agent.console.screens.live_parts import LiveParts
     from tui_agent.console.tabs.live_session import LiveSession
-    from tui_agent.console.tabs.tab import Standing
     from tui_agent.core.events import Event
     from tui_agent.core.state import RunState
     from tui_agent.frontend.arguments import ConsoleArguments

@@ -5,6 +5,7 @@ Imported only once the first frame is out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,12 +16,10 @@ from tui_agent.console.prompt.prompt import Prompt
 from tui_agent.console.prompt.queued import QueuedMessages
 from tui_agent.console.prompt.suggesting import Suggesting
 from tui_agent.console.tabs.live_session import LiveSession
+from tui_agent.frontend.commands.registry import Command
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tui_agent.console.screens.dashboard_screen import DashboardScreen
-    from tui_agent.frontend.commands.registry import Command
 
 
 class LiveParts(NamedTuple):

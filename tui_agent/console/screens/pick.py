@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.geometry import Size
 from textual.widgets import Input, Static
 
 from tui_agent.console.panes.cursor_list import LIST_KEYS, CursorList
@@ -16,10 +18,6 @@ from tui_agent.console.screens.framed import FramedScreen
 from tui_agent.frontend.lines.passages import Row
 from tui_agent.frontend.lines.styled import Line, Span, clip, fit
 from tui_agent.terminal_text import one_line
-
-if TYPE_CHECKING:
-    from textual import events
-    from textual.geometry import Size
 
 AROUND = 6
 """Rows of the terminal that the frame and the search field need."""

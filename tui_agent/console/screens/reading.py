@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
@@ -14,7 +15,6 @@ from tui_agent.console.screens.framed import FramedScreen, Result
 from tui_agent.frontend.lines.passages import Choice
 
 if TYPE_CHECKING:
-    from textual import events
     from textual.geometry import Size
 
 AROUND = 11

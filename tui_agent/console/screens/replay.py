@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -20,8 +21,6 @@ from tui_agent.frontend.commands.registry import BACKWARDS, REPLAY_ACTIONS, key_
 from tui_agent.store.errors import JournalError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tui_agent.config.settings import Settings
     from tui_agent.console.commands.recorded import ReplayCommands
     from tui_agent.console.panes import ConversationPane

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.geometry import Size
 from textual.screen import ModalScreen
 
 from tui_agent.console.looks.hints import key_line
 from tui_agent.console.panes.pane import LinePane
+from tui_agent.frontend.lines.styled import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from textual.geometry import Size
-
     from tui_agent.core.state import RunState
-    from tui_agent.frontend.lines.styled import Line
 
 
 class ReportPane(LinePane):

@@ -22,6 +22,7 @@ from tui_agent.console.screens.catalog import Catalog
 from tui_agent.console.screens.field import FieldScreen, Judged, Selection, Values
 from tui_agent.core.names import Decision
 from tui_agent.frontend.lines.styled import Line, Span, fit, pad
+from tui_agent.permissions.judge import Finding, Judgement
 from tui_agent.permissions.offers import in_words
 from tui_agent.permissions.rules import Rule, parse_rule
 from tui_agent.quantities import counted
@@ -30,7 +31,6 @@ from tui_agent.terminal_text import one_line, reveal, revealed_line
 
 if TYPE_CHECKING:
     from tui_agent.config.user_file import UserFile
-    from tui_agent.permissions.judge import Finding, Judgement
     from tui_agent.session.session import Session
 
 DECISION_ROLES = {Decision.ALLOW: "ok", Decision.ASK: "warn", Decision.DENY: "error"}

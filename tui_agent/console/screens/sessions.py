@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, ParamSpec, TypeVar
 
-from textual import work
+from textual import events, work
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Input
@@ -33,8 +33,6 @@ from tui_agent.store.redaction import Redactor
 from tui_agent.terminal_text import one_line, sanitize
 
 if TYPE_CHECKING:
-    from textual import events
-
     from tui_agent.store.session_index import Hit
     from tui_agent.store.session_store import SessionStore
     from tui_agent.store.summary import SessionRow

@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from textual import work
 from textual.content import Content
@@ -21,6 +20,8 @@ from tui_agent.config.setting_rows import (
     setting_rows,
     toml_value,
 )
+from tui_agent.config.settings import Settings
+from tui_agent.config.user_file import UserFile
 from tui_agent.console.looks.hints import Hint
 from tui_agent.console.looks.option_row import Option
 from tui_agent.console.panes.cursor_list import CursorList
@@ -30,10 +31,6 @@ from tui_agent.console.screens.rules import short
 from tui_agent.console.screens.table import TableScreen
 from tui_agent.frontend.lines.styled import Line, Span, fit, pad
 from tui_agent.terminal_text import one_line, reveal
-
-if TYPE_CHECKING:
-    from tui_agent.config.settings import Settings
-    from tui_agent.config.user_file import UserFile
 
 WIDE = 74
 """Cells of a row from which on the group has a column."""

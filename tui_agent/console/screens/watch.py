@@ -9,22 +9,21 @@ import asyncio
 import os
 import threading
 import time
+from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.console.looks.command_keys import key_hints
+from tui_agent.console.looks.hints import Hint
 from tui_agent.console.screens.followed import FollowedScreen
 from tui_agent.console.screens.replay import own_hints
 from tui_agent.console.tabs.tab import Standing
 from tui_agent.console.terminal.timers import once
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from tui_agent.console.cards.card_host import CardHost
     from tui_agent.console.commands.recorded import WatchCommands
-    from tui_agent.console.looks.hints import Hint
     from tui_agent.core import events
     from tui_agent.core.state import RunState
     from tui_agent.frontend.arguments import ConsoleArguments

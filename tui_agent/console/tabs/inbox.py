@@ -6,12 +6,17 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.call_names import short_input
-from tui_agent.frontend.operator import ApprovalQuestion, EscalationQuestion, GateQuestion, ServerQuestion
+from tui_agent.frontend.operator import (
+    AnyQuestion,
+    ApprovalQuestion,
+    EscalationQuestion,
+    GateQuestion,
+    ServerQuestion,
+)
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from tui_agent.console.tabs.tab import Tab
-    from tui_agent.frontend.operator import AnyQuestion
 
 
 class Item(NamedTuple):

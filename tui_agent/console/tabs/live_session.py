@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tui_agent.console.tabs.tab import Standing
@@ -13,8 +14,6 @@ from tui_agent.frontend.operator import ConsoleOperator
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from tui_agent.core.events import Event
     from tui_agent.core.state import RunState
     from tui_agent.session.session import Session

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,6 @@ from tui_agent.console.terminal.garbage import PatientCollection
 from tui_agent.console.terminal.timers import once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from textual.notifications import Notify
 
     from tui_agent.config.settings import Settings

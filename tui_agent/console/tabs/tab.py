@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 
 from tui_agent.console.terminal.compositor import SparingScreen
-from tui_agent.frontend.commands.registry import shown_key
+from tui_agent.frontend.commands.registry import Command, shown_key
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tui_agent.config.settings import Settings
     from tui_agent.console.panes.density import Density
     from tui_agent.frontend.arguments import ConsoleArguments
     from tui_agent.frontend.commands.custom import CustomCommand
-    from tui_agent.frontend.commands.registry import Command
     from tui_agent.frontend.operator import AnyQuestion
     from tui_agent.frontend.startup import Opened
 

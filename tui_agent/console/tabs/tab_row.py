@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from textual import events
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
@@ -15,8 +16,6 @@ from tui_agent.console.panes.strips import Palette, to_strip
 from tui_agent.frontend.lines.styled import Line, Span, fit, width_of
 
 if TYPE_CHECKING:
-    from textual import events
-
     from tui_agent.console.tabs.tab import Standing
 
 LONGEST = 40

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import JsonValue
 
 from tui_agent.core import events
 from tui_agent.core.decision.answers import INTERRUPTED
 from tui_agent.core.decision.steps import Record, RunCalls, Step
 from tui_agent.core.decision.verification import to_verify
 from tui_agent.core.names import ASK_OPERATOR, FINISH
+from tui_agent.core.recovery.engine import Permit
+from tui_agent.core.recovery.implicit import Remark
 from tui_agent.core.recovery.rules import Rule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pydantic import JsonValue
-
-    from tui_agent.core.recovery.engine import Permit
-    from tui_agent.core.recovery.implicit import Remark
-    from tui_agent.core.state import RunState
-
+from tui_agent.core.state import RunState
 
 UNKNOWN_EFFECT = (
     "The call was interrupted before it ended. Whether it had an effect is unknown: "

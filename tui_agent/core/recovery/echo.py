@@ -7,6 +7,7 @@ it is one. Pure: texts in, words out.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from tui_agent.core.recovery.note import NOTE_TAG
 from tui_agent.core.recovery.rules import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from tui_agent.core.recovery.engine import RecoveryState
 
 _WORD = re.compile(r"\w+")

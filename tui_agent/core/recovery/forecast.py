@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.core import events
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tui_agent.core.recovery.engine import RecoveryState
 
 

@@ -12,30 +12,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from tui_agent.core import events
 from tui_agent.core.events import Level, VerdictRecord
 from tui_agent.core.evolve import evolve
 from tui_agent.core.names import EDITS
 from tui_agent.core.recovery import command_reading
 from tui_agent.core.recovery.claims import claims_tests_pass, files_claimed, files_named
+from tui_agent.core.recovery.command_reading import CommandReading
 from tui_agent.core.recovery.exit_code import complains
-from tui_agent.core.recovery.iteration import LOOKING_ONLY, NO_WORK, Status, command_of
-from tui_agent.core.recovery.output_signs import error_in, failing_line, quoted, ran_tests
+from tui_agent.core.recovery.iteration import LOOKING_ONLY, NO_WORK, CallResult, Iteration, Status, command_of
+from tui_agent.core.recovery.output_signs import RanTests, error_in, failing_line, quoted, ran_tests
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import normalise
 from tui_agent.core.recovery.verdict import IMPLICIT, silent, verdict
 from tui_agent.quantities import ordinal_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tui_agent.core import events
-    from tui_agent.core.recovery.command_reading import CommandReading
-    from tui_agent.core.recovery.iteration import CallResult, Iteration
-    from tui_agent.core.recovery.output_signs import RanTests
     from tui_agent.core.recovery.policy import RecoveryPolicy
 
 _MOST_REMARKS = 2

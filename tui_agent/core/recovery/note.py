@@ -8,6 +8,7 @@ quote them. Each paragraph comes with the id of the rule that wrote it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.core.events import EscalationAnswered, Failure, FailureKind, Level
@@ -22,8 +23,6 @@ from tui_agent.core.recovery.verdict import ATTEMPTS, TRIALS
 from tui_agent.quantities import counted, ordinal_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from tui_agent.core.recovery.attempts import AttemptEntry
     from tui_agent.core.recovery.engine import RecoveryState
 

@@ -10,9 +10,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.events import FailureKind
 from tui_agent.core.evolve import evolve
@@ -20,9 +21,6 @@ from tui_agent.core.recovery.iteration import CallResult, Status, command_of
 from tui_agent.core.recovery.signature import failure_signature
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
     from tui_agent.core.recovery.policy import RecoveryPolicy
 
 LONG = 1.0

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,6 @@ from tui_agent.core.recovery.signature import exact_signature, failure_signature
 from tui_agent.core.recovery.verdict import RING, silent, verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tui_agent.core.recovery.changes import Changes
     from tui_agent.core.recovery.policy import RecoveryPolicy
 

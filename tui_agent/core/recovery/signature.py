@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tui_agent.core.events import Failure
 
 KeyForm = Literal["canonical", "as_sent"]

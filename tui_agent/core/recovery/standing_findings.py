@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,6 @@ from tui_agent.core.recovery.iteration import CallResult, Status
 from tui_agent.core.recovery.signature import failure_signature
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tui_agent.core.recovery.changes import Changes
 
 _KEPT = 100

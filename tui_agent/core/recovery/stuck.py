@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +28,6 @@ from tui_agent.core.recovery.verdict import STUCK, silent, verdict
 from tui_agent.quantities import counted_in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from tui_agent.core.recovery.policy import RecoveryPolicy
 
 REPEAT = "repeat"

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -22,8 +23,6 @@ from tui_agent.core.recovery.signature import failure_signature
 from tui_agent.core.recovery.verdict import BREAKER, silent, verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from tui_agent.core.recovery.policy import RecoveryPolicy
 
 NEVER_OPEN = frozenset({FINISH, ASK_OPERATOR})

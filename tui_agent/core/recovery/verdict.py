@@ -6,14 +6,13 @@ decides; it ranks.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
 from tui_agent.core.events import Level, VerdictRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tui_agent.core.recovery.rules import Rule
 
 RING = "ring"

@@ -15,10 +15,10 @@ from tui_agent.core.projections.history import Message, estimate_tokens
 from tui_agent.core.recovery.note import tagged
 from tui_agent.core.request import window
 from tui_agent.core.request.tokens import overhead
+from tui_agent.core.state import RunState
 
 if TYPE_CHECKING:
     from tui_agent.core.request.coherence import Validator
-    from tui_agent.core.state import RunState
 
 
 PLANNING = (
