@@ -12,7 +12,7 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tui_agent.config.user_file import UserFile
 from tui_agent.core.events import BackgroundStarted
@@ -47,9 +47,13 @@ from tui_agent.terminal_text import one_line, revealed_line, sanitize, without_m
 from tui_agent.tools.output import last_lines
 
 if TYPE_CHECKING:
+    from tui_agent.frontend.arguments import ConsoleArguments
     from tui_agent.frontend.operator import ConsoleOperator
-    from tui_agent.plain.program import PlainConsole
+    from tui_agent.frontend.prompt_history import PromptHistory
+    from tui_agent.plain.paper import Paper
     from tui_agent.session.own_run import OwnRun
+
+Answer = TypeVar("Answer")
 
 WIDE = 400
 """Columns for reports: the terminal wraps their lines by itself."""
@@ -82,12 +86,36 @@ def text_of(lines: Iterable[Line]) -> list[str]:
     return ["".join(span.text for span in line if not _BAR.fullmatch(span.text)).rstrip() for line in lines]
 
 
+class Console(Protocol):
+    """What commands need of the program."""
+
+    paper: Paper
+    operator: ConsoleOperator
+    history: PromptHistory
+    arguments: ConsoleArguments
+    own_run: OwnRun | None
+
+    async def ask(self, dialogue: dialogues.Dialogue[Answer]) -> Answer: ...
+
+    async def submit(self, text: str, typed: str | None = None, model: str = "") -> None: ...
+
+    async def may_leave(self) -> bool: ...
+
+    def leave(self, following: ConsoleArguments | None = None) -> None: ...
+
+    def put_in_prompt(self, text: str) -> None: ...
+
+    async def edit(self) -> str: ...
+
+    async def secret(self, prompt: str) -> str: ...
+
+
 class PlainCommands(LiveView):
     """The commands of a session, drawn in lines."""
 
     asked_about = 0, ""
 
-    def __init__(self, console: PlainConsole, session: Session) -> None:
+    def __init__(self, console: Console, session: Session) -> None:
         self._console, self._session = console, session
 
     @property

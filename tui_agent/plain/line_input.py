@@ -14,13 +14,10 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from tui_agent.plain.paper import PROMPT, Paper
 from tui_agent.terminal_text import sanitize
-
-if TYPE_CHECKING:
-    from tui_agent.plain.program import PlainConsole
 
 PASTE = 0.05
 """Seconds within which a further line belongs to the same paste."""
@@ -35,13 +32,23 @@ class Ahead(NamedTuple):
     """The draft was taken out of the terminal: the line that is typed on does not begin with it any more."""
 
 
+class Receiver(Protocol):
+    """Takes what was read; called in the event loop."""
+
+    def line(self, text: str, *, echoed: bool) -> None:
+        """A line without its end. `echoed`: it stands on the paper already."""
+
+    def ended(self, *, for_good: bool) -> None:
+        """The end of the input was said (Ctrl+D); `for_good`: no line comes any more."""
+
+
 class LineInput(Protocol):
     """A source of lines."""
 
     interactive: bool
     """Somebody types: lines may come unasked, or too early to be meant for a question."""
 
-    def start(self, receiver: PlainConsole) -> None:
+    def start(self, receiver: Receiver) -> None:
         """Deliver to `receiver` from now on."""
 
     def want(self, draft: str = "") -> None:
@@ -68,7 +75,7 @@ class Pipe:
     def __init__(self) -> None:
         self._wanted = False
 
-    def start(self, receiver: PlainConsole) -> None:
+    def start(self, receiver: Receiver) -> None:
         self._receiver = receiver
         self._loop = asyncio.get_running_loop()
 
@@ -127,7 +134,7 @@ class Keyboard:
         self._editor = _editor(complete, lambda: self._draft) if editing else None
         paper.typed = self._in_prompt
 
-    def start(self, receiver: PlainConsole) -> None:
+    def start(self, receiver: Receiver) -> None:
         self._receiver = receiver
         self._loop = asyncio.get_running_loop()
         self._listen()

@@ -327,14 +327,14 @@ class PlainConsole:
     # --- lines ----------------------------------------------------------------------------------------------
 
     def line(self, text: str, *, echoed: bool) -> None:
-        """A line came, without its end. `echoed`: it stands on the paper already."""
+        """A line came (see `Receiver`)."""
         if not echoed:
             self.paper.line(PROMPT + sanitize(text))
         self._lines.append(_Line(text, time.monotonic()))
         self._wake()
 
     def ended(self, *, for_good: bool) -> None:
-        """The end of the input was said (Ctrl+D); `for_good`: no line comes any more."""
+        """The end of the input came (see `Receiver`)."""
         if for_good:
             self._ended = True
         elif self._conversations or self._busy:
