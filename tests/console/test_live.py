@@ -771,6 +771,16 @@ async def test_leaving_asks_while_a_run_goes_on_and_closes_the_session() -> None
     assert console.app.return_code == 0
 
 
+async def test_leaving_asks_nothing_about_a_run_whose_end_is_recorded() -> None:
+    async with live() as console:
+        console.session.start()
+        console.session.record(RunFinished(outcome=Outcome.ANSWERED))
+        assert console.session.running
+        await console.press("ctrl+q")
+        await console.until(lambda: ("close",) in console.session.done)
+    assert console.app.return_code == 0
+
+
 async def test_a_question_about_a_run_goes_with_the_run() -> None:
     async with live() as console:
         console.session.start()

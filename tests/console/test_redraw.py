@@ -159,3 +159,7 @@ def test_a_tick_moves_what_it_is_told_and_rests_when_nothing_moves(desk: Desk) -
     timers[0]()
     desk.redraw.tick(None)
     assert (moved, timer.running) == (["the clock"], False)
+    desk.redraw.tick(lambda: moved.append("seconds"), 2)
+    for _ in range(4):
+        timers[0]()
+    assert moved == ["the clock", "seconds", "seconds"]

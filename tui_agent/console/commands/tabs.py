@@ -36,8 +36,8 @@ class TabCommands:
         """Whether `what` is to be done, which ends the runs that are under way in these tabs."""
         from tui_agent.console.screens.ask import LeaveScreen
 
-        runs = sum(tab.running for tab in tabs)
-        question = LeaveScreen(runs, what, lambda: not any(tab.running for tab in tabs))
+        runs = sum(tab.has_open_run for tab in tabs)
+        question = LeaveScreen(runs, what, lambda: not any(tab.has_open_run for tab in tabs))
         return not runs or await self._screen.ask(question)
 
     async def _tabs(self, _: str) -> str:

@@ -20,6 +20,7 @@ from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.looks.splash import PromptOutline
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.console.tabs.tab import Standing
+from tui_agent.console.terminal.redraw import CLOCK
 from tui_agent.core.names import Mode, Phase
 from tui_agent.frontend.commands.registry import names_command, shown_key
 
@@ -184,6 +185,10 @@ class LiveScreen(DashboardScreen):
         return self.live.running
 
     @property
+    def has_open_run(self) -> bool:
+        return self.live.has_open_run
+
+    @property
     def settings(self) -> Settings | None:
         return None if self.opened is None else self.opened.settings
 
@@ -301,21 +306,18 @@ class LiveScreen(DashboardScreen):
         self._say_keys()
         if parts.own_output.is_attached:
             parts.own_output.show(parts.own_command.run)
-        self.redrawing.tick(self._moving(state))
+        self.redrawing.tick(*self._moving(state))
         if self.card_host is not None:
             self.card_host.request(self.questions, state)
 
-    def _moving(self, state: RunState) -> Callable[[], None] | None:
-        """What moves by itself: while a run waits for the operator the clock alone."""
+    def _moving(self, state: RunState) -> tuple[Callable[[], None] | None, int]:
+        """What moves by itself, and at which ticks: while a run waits for the operator the clock alone."""
         if state.compacting is not None or self.parts.own_command.run is not None:
-            return self.redrawing.request
+            return self.redrawing.request, 1
         if not self.running:
-            return None
-        return (
-            self._move_clock
-            if self.live.waits_for_operator or self._caption_waits
-            else self.redrawing.request
-        )
+            return None, 1
+        waits = self.live.waits_for_operator or self._caption_waits
+        return (self._move_clock, CLOCK) if waits else (self.redrawing.request, 1)
 
     @property
     def _caption_waits(self) -> bool:

@@ -51,6 +51,12 @@ class LiveSession:
         return self.session is not None and self.session.running
 
     @property
+    def has_open_run(self) -> bool:
+        """Not where the end is recorded, and what follows it alone is under way."""
+        state = self.state
+        return self.running and not (state is not None and state.phase is Phase.DONE and not state.queue)
+
+    @property
     def interrupted(self) -> bool:
         """The operator interrupted the run: a message lets it go on at once."""
         return self.operator.interrupted_in is not None

@@ -96,6 +96,11 @@ class Tab(SparingScreen):
         return False
 
     @property
+    def has_open_run(self) -> bool:
+        """A run is under way whose end is not recorded: closing the tab would cut it short."""
+        return self.running
+
+    @property
     def unused(self) -> bool:
         """Nothing was said here yet, and nothing is about to be: another session may take the place."""
         return False

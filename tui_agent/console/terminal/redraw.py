@@ -35,7 +35,10 @@ PATIENCE = 0.25
 """Longest time in seconds that a drawing waits for typing."""
 
 TICK = 0.5
-"""Seconds between two ticks of the elapsed time."""
+"""Seconds between two ticks of what moves by itself."""
+
+CLOCK = 2
+"""Ticks from one move to the next of what shows whole seconds alone."""
 
 
 _logger = logging.getLogger(__name__)
@@ -60,6 +63,7 @@ class Redraw:
         self._timer: TimerHandle | None = None
         self._tick: Timer | None = None
         self._ticking: Callable[[], None] = self.request
+        self._ticks, self._every = 0, 1
         self._on_screen = Event()
 
     def request(self) -> None:
@@ -79,19 +83,21 @@ class Redraw:
         """Paint the echo of a typed key first."""
         self._held_until = monotonic() + ECHO
 
-    def tick(self, moves: Callable[[], None] | None) -> None:
-        """Call `moves` at each tick from now on: `request`, or what draws less; None: nothing moves."""
+    def tick(self, moves: Callable[[], None] | None, every: int = 1) -> None:
+        """From now on call `moves` once in `every` ticks: `request`, or what draws less; None: nothing moves."""
         if moves is None:
             if self._tick is not None:
                 self._tick.pause()
             return
-        self._ticking = moves
+        self._ticking, self._every = moves, every
         if self._tick is None:
             self._tick = self._owner.set_interval(TICK, self._on_tick, pause=True)
         self._tick.resume()
 
     def _on_tick(self) -> None:
-        self._ticking()
+        self._ticks += 1
+        if self._ticks % self._every == 0:
+            self._ticking()
 
     def _fire(self) -> None:
         self._timer = None
