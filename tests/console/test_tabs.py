@@ -68,7 +68,7 @@ class Console:
 
     async def ready(self, number: int) -> LiveScreen:
         await self.until(lambda: len(self.app.tabs) >= number and self.app.tabs[number - 1].status)
-        await self.until(lambda: self.tab(number).session is not None)
+        await self.until(lambda: self.tab(number).live.session is not None)
         return self.tab(number)
 
     async def say(self, text: str) -> None:
@@ -118,7 +118,7 @@ async def test_two_runs_at_once_an_inbox_and_one_way_out(tmp_path: Path) -> None
         assert card_host is not None
         await pilot.press("ctrl+n")
         assert app.shown is first
-        before = first.session.state.seq if first.session else 0
+        before = first.live.session.state.seq if first.live.session else 0
         await console.until(lambda: "● 1" in picture(app))
         assert "^N next tab  ^L inbox" in picture(app)
         await console.until(lambda: first.state is not None and first.state.seq > before + 20)
@@ -246,14 +246,14 @@ async def test_a_new_session_has_the_model_and_the_server_of_the_one_it_was_open
     async with app.run_test(size=(80, 24)) as pilot:
         console = Console(app, pilot)
         first = await console.ready(1)
-        session = first.session
+        session = first.live.session
         assert session is not None
         session.set_model(f"scripted:{other}")
         session.settings = session.settings.replaced(api_base="http://127.0.0.1:9/v1")
         await console.say("/new")
         second = await console.ready(2)
-        assert second.session is not None
-        settings = second.session.settings
+        assert second.live.session is not None
+        settings = second.live.session.settings
         assert (settings.model, settings.api_base) == (f"scripted:{other}", "http://127.0.0.1:9/v1")
         await app.close_sessions()
 

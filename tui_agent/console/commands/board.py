@@ -44,5 +44,5 @@ class BoardCommands(ShownCommands):
 
         text = "Open runs stay as they are, and the same command goes on with them."
         question = AskScreen("Leave the board?", text, ("q", "leave"), ("s", "stay"))
-        if not self._screen.running or await self._screen.ask(question):
-            await self._app.leave()
+        if not self.screen.running or await self.screen.ask(question):
+            await self.app.leave()

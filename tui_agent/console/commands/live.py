@@ -105,7 +105,7 @@ class LiveCommands(LiveView, ShownCommands):
                 f"{shown_key('interrupt')} interrupts the command of yours that runs; then send this one."
             )
         else:
-            self._screen.run_worker(self._own_command.carry_out(command, session), group="own-command")
+            self.screen.run_worker(self._own_command.carry_out(command, session), group="own-command")
 
     def send_now(self) -> None:
         if self._live is None:
@@ -134,7 +134,7 @@ class LiveCommands(LiveView, ShownCommands):
 
     @property
     def user_file(self) -> UserFile:
-        return self._app.user_file(self.settings)
+        return self.app.user_file(self.settings)
 
     @property
     def history(self) -> Sequence[str]:
@@ -158,7 +158,7 @@ class LiveCommands(LiveView, ShownCommands):
 
         prompt = self._prompt
         try:
-            with self._app.suspend():
+            with self.app.suspend():
                 text = await edit(prompt.whole_text)
         except SuspendNotSupported:
             raise EditorError("This terminal cannot be lent to an editor.") from None
@@ -172,7 +172,7 @@ class LiveCommands(LiveView, ShownCommands):
         """The card of the request that waits, where it is the one shown."""
         from tui_agent.console.cards.gate import GateCard
 
-        card = None if self._screen.card_host is None else self._screen.card_host.card
+        card = None if self.screen.card_host is None else self.screen.card_host.card
         return card if isinstance(card, GateCard) else None
 
     def edit_note(self) -> bool:
@@ -200,7 +200,7 @@ class LiveCommands(LiveView, ShownCommands):
                 )
                 await session_commands.submit(self, message, text if typed is None else typed, model)
             except (SessionError, ValueError) as error:
-                self._screen.warn(str(error))
+                self.screen.warn(str(error))
                 self.put_in_prompt(text if line is None else line)
 
         await self._queue.send(text, deliver)
@@ -210,35 +210,35 @@ class LiveCommands(LiveView, ShownCommands):
 
         title, text, yes, no, over = question
         ends = None if over is None else (over, True)
-        return await self._screen.ask(AskScreen(title, text, yes, no, no_first=True, over=ends))
+        return await self.screen.ask(AskScreen(title, text, yes, no, no_first=True, over=ends))
 
     async def may_end_run(self, what: str) -> bool:
-        return await self._tabs.may_end([self._screen], what)
+        return await self.tabs.may_end([self.screen], what)
 
     async def choose(
         self, title: str, rows: Sequence[Row], notice: str = "", written: Written | None = None
     ) -> Any:
         from tui_agent.console.screens.pick import PickScreen
 
-        return await self._screen.ask(PickScreen(title, rows, notice, written))
+        return await self.screen.ask(PickScreen(title, rows, notice, written))
 
     async def choose_rewind(self, choices: Sequence[RewindChoice]) -> RewindPlan | None:
         from tui_agent.console.screens.rewind import RewindScreen
 
-        return await self._screen.ask(RewindScreen(self.session, choices))
+        return await self.screen.ask(RewindScreen(self.session, choices))
 
     async def choose_background(self, running: Sequence[BackgroundStarted]) -> str:
         from tui_agent.console.screens.background import BackgroundScreen
 
-        return await self._screen.ask(BackgroundScreen(running, time.time))
+        return await self.screen.ask(BackgroundScreen(running, time.time))
 
     async def show_rules(self, file: UserFile) -> None:
         from tui_agent.console.screens.rules import RulesScreen
 
-        await self._screen.ask(RulesScreen(self.session, file))
+        await self.screen.ask(RulesScreen(self.session, file))
 
     async def show_queue(self) -> None:
-        self._screen.focus_pane("queued")
+        self.screen.focus_pane("queued")
 
     async def secret(self, title: str, about: str) -> str:
         from tui_agent.console.screens.field import FieldScreen, Judged, Values
@@ -254,13 +254,13 @@ class LiveCommands(LiveView, ShownCommands):
             given = values[0]
             return ""
 
-        await self._screen.ask(FieldScreen(title, about, "", (), judge, take, masked=True))
+        await self.screen.ask(FieldScreen(title, about, "", (), judge, take, masked=True))
         return given
 
     async def open_new(self, task: str = "", *, in_place: bool = False) -> None:
-        screen = self._screen
+        screen = self.screen
         arguments = screen.arguments.anew(task, self._live)
-        self._app.open_tab(arguments, instead_of=screen if in_place else None)
+        self.app.open_tab(arguments, instead_of=screen if in_place else None)
 
     # --- the screen's own -----------------------------------------------------------------------------------
 
@@ -268,7 +268,7 @@ class LiveCommands(LiveView, ShownCommands):
         """Show every setting."""
         from tui_agent.console.screens.settings import SettingsScreen
 
-        await self._screen.ask(SettingsScreen(self.user_file, self._apply, self.run))
+        await self.screen.ask(SettingsScreen(self.user_file, self._apply, self.run))
         return ""
 
     def _apply(self, key: str, settings: Settings) -> str:
@@ -283,7 +283,7 @@ class LiveCommands(LiveView, ShownCommands):
             case "policy":
                 self.session.set_policy(settings.policy)
                 return "from the next run on."
-        if self._app.take_over(key, settings):
+        if self.app.take_over(key, settings):
             return "from now on."
         return "from the next run on." if self.session.use(key, settings) else "from the next session on."
 
@@ -291,9 +291,9 @@ class LiveCommands(LiveView, ShownCommands):
         """Show all actions with their keys."""
         from tui_agent.console.screens.keys import KeysScreen
 
-        bindings = type(self._screen).BINDINGS
+        bindings = type(self.screen).BINDINGS
         taken = frozenset(each.key for each in bindings if isinstance(each, Binding) and not each.id)
-        await self._screen.ask(KeysScreen(self.user_file, self._apply, taken))
+        await self.screen.ask(KeysScreen(self.user_file, self._apply, taken))
         return ""
 
     def _vim(self, wanted: str) -> str:

@@ -88,11 +88,11 @@ class FollowedCommands(ReplayCommands):
 
     async def leave(self) -> None:
         """As the board does, where there is one."""
-        board = next((tab for tab in self._app.tabs if tab.is_board), None)
+        board = next((tab for tab in self.app.tabs if tab.is_board), None)
         if board is None:
-            await self._app.leave()
+            await self.app.leave()
         else:
-            self._app.show_tab(board)
+            self.app.show_tab(board)
             board.commands.run("quit")
 
 

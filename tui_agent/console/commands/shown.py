@@ -38,16 +38,16 @@ class ShownCommands(View):
     """What the live screen and the replay share. `own`: the commands about the screen alone."""
 
     def __init__(self, screen: DashboardScreen) -> None:
-        self._screen = screen
-        self._tabs = TabCommands(screen)
+        self.screen = screen
+        self.tabs = TabCommands(screen)
         self.own: Mapping[str, Callable[[str], Answer]] = {
             **PaneCommands(screen, lambda: self.settings).own,
-            **self._tabs.own,
+            **self.tabs.own,
         }
 
     @property
-    def _app(self) -> SessionApp:
-        return self._screen.app
+    def app(self) -> SessionApp:
+        return self.screen.app
 
     @property
     def from_files(self) -> Sequence[CustomCommand]:
@@ -81,18 +81,18 @@ class ShownCommands(View):
         try:
             answer = command()
         except (ValueError, SessionError, OSError) as error:
-            self._screen.say(str(error), "warning")
+            self.screen.say(str(error), "warning")
             return
         if isinstance(answer, str):
             self._tell(answer)
         else:
-            self._screen.run_worker(self._awaited(answer), group="commands")
+            self.screen.run_worker(self._awaited(answer), group="commands")
 
     async def _awaited(self, answer: Awaitable[str]) -> None:
         try:
             self._tell(await answer)
         except (ValueError, SessionError, OSError) as error:
-            self._screen.say(str(error), "warning")
+            self.screen.say(str(error), "warning")
 
     def _tell(self, answer: str) -> None:
         if answer:
@@ -101,7 +101,7 @@ class ShownCommands(View):
     def values_of(self, command: Command) -> Sequence[str]:
         match command.name:
             case "theme":
-                return self._app.theme_names
+                return self.app.theme_names
             case "jump":
                 return JUMP_TARGETS
         return session_commands.values_of(command, self._live)
@@ -113,64 +113,64 @@ class ShownCommands(View):
 
     @property
     def state(self) -> RunState:
-        state = self._screen.state
+        state = self.screen.state
         if state is None:
             raise ValueError(OPENING)
         return state
 
     @property
     def now(self) -> float:
-        return self._screen.time_of(self.state)
+        return self.screen.time_of(self.state)
 
     @property
     def settings(self) -> Settings:
-        settings = self._screen.settings
+        settings = self.screen.settings
         if settings is None:
             raise ValueError(OPENING)
         return settings
 
     @property
     def asked_about(self) -> tuple[int, str]:
-        focused = self._screen.focused
+        focused = self.screen.focused
         asked = focused.subject() if isinstance(focused, LinePane) else None
         return (0, "") if asked is None else (asked.seq, asked.call_id)
 
     def say(self, text: str) -> None:
-        self._screen.say(text)
+        self.screen.say(text)
 
     def show_help(self) -> None:
         from tui_agent.console.screens.help import HelpScreen
 
-        screen = self._screen
+        screen = self.screen
         focused = "" if screen.focused is None else screen.focused.id or ""
-        self._app.push_screen(HelpScreen(focused, replay=screen.replays), mode=screen.id)
+        self.app.push_screen(HelpScreen(focused, replay=screen.replays), mode=screen.id)
 
     async def show_report(self, title: str, draw: Report, columns: int = 80, *, moves: bool = False) -> None:
         from tui_agent.console.screens.report import ReportScreen
 
-        await self._screen.ask(ReportScreen(title, draw, columns, moves=moves))
+        await self.screen.ask(ReportScreen(title, draw, columns, moves=moves))
 
     async def show_changes(self, files: Sequence[FileDiff], title: str) -> None:
         from tui_agent.console.screens.diff import DiffScreen
 
-        await self._screen.ask(DiffScreen(files, title))
+        await self.screen.ask(DiffScreen(files, title))
 
     def show_plan(self) -> None:
-        dashboard = self._screen.dashboard
+        dashboard = self.screen.dashboard
         if dashboard is not None and dashboard.plan is not None:
             dashboard.plan.toggle()
 
     async def copy(self, text: str, what: str) -> str:
         from tui_agent.frontend.clipboard import copy
 
-        return await copy(text, what, self._app.copy_to_clipboard)
+        return await copy(text, what, self.app.copy_to_clipboard)
 
     async def choose_session(self, store: SessionStore) -> ChosenSession | None:
         from tui_agent.console.screens.sessions import SessionsScreen
         from tui_agent.frontend.commands.export import export
 
-        here = frozenset(tab.session_id for tab in self._app.tabs)
-        return await self._screen.ask(
+        here = frozenset(tab.session_id for tab in self.app.tabs)
+        return await self.screen.ask(
             SessionsScreen(store, lambda folder: self._awaited(export(folder, "")), here)
         )
 
@@ -179,28 +179,28 @@ class ShownCommands(View):
         from tui_agent.console.screens.fork import ForkScreen
 
         chosen: asyncio.Future[ForkChoice | None] = asyncio.Future()
-        with self._app.input_waits():
+        with self.app.input_waits():
             point, changed = await reading
-            if self._screen.is_open(ForkScreen):
+            if self.screen.is_open(ForkScreen):
                 return None
             screen = ForkScreen(point, changed)
-            await self._app.push_screen(screen, chosen.set_result, mode=self._screen.id)
+            await self.app.push_screen(screen, chosen.set_result, mode=self.screen.id)
         return await chosen
 
     def open_session(self, chosen: ChosenSession, changed: frozenset[str] = frozenset()) -> None:
         """In a tab, or go to the one that has it open."""
-        screen = self._screen
-        there = next((tab for tab in self._app.tabs if tab.session_id == chosen.session_id), None)
+        screen = self.screen
+        there = next((tab for tab in self.app.tabs if tab.session_id == chosen.session_id), None)
         if there is not None and chosen.what == "resume":
-            self._app.show_tab(there)
+            self.app.show_tab(there)
             there.show_event(chosen.at, chosen.words)
         else:
             arguments = screen.arguments.opening(chosen, changed | screen.own_options)
-            self._app.open_tab(arguments, instead_of=screen if screen.unused else None)
+            self.app.open_tab(arguments, instead_of=screen if screen.unused else None)
 
     async def leave(self) -> None:
-        if await self._tabs.may_end(self._app.tabs, "Leaving"):
-            await self._app.leave()
+        if await self.tabs.may_end(self.app.tabs, "Leaving"):
+            await self.app.leave()
 
     def suspend(self) -> None:
-        self._app.action_suspend_process()
+        self.app.action_suspend_process()
