@@ -37,6 +37,12 @@ class Encoding:
         """Text of a whole file. Raises `UnicodeDecodeError` for a torn UTF-16 or UTF-32."""
         return data[len(self.mark) :].decode(self.codec, self.errors)
 
+    def searched(self) -> Encoding:
+        """As a search reads it, whatever the bytes: those that are no UTF-8 are kept, a torn UTF-16 is replaced."""
+        if self.codec in {"utf-8", "latin-1"}:
+            return Encoding("utf-8", "surrogateescape", self.mark)
+        return Encoding(self.codec, "replace", self.mark)
+
     def encode(self, text: str) -> bytes:
         """The file's bytes. Raises `UnicodeEncodeError` where the file's encoding has no such character."""
         return self.mark + text.encode(self.codec, self.errors)

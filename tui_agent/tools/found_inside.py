@@ -43,12 +43,10 @@ def lines_inside(root: Path, name: str, numbers: Iterable[int]) -> dict[int, str
 
 
 def _lines(stream: BinaryIO, wanted: set[int]) -> dict[int, str]:
-    encoding = detect(stream.read(SAMPLE))
+    encoding = detect(stream.read(SAMPLE)).searched()
     stream.seek(len(encoding.mark))
-    codec = "utf-8" if encoding.codec == "latin-1" else encoding.codec
-    errors = "surrogateescape" if codec == "utf-8" else "replace"
     found: dict[int, str] = {}
-    with io.TextIOWrapper(stream, codec, errors, newline="\n") as text:
+    with io.TextIOWrapper(stream, encoding.codec, encoding.errors, newline="\n") as text:
         number, begins = 1, True
         while len(found) < len(wanted) and (piece := text.readline(_PIECE)):
             if begins and number in wanted:

@@ -47,10 +47,7 @@ def matches(data: bytes, expression: re.Pattern[str]) -> Iterator[tuple[int, str
     encoding = detect(data[:SAMPLE])
     if encoding.codec.startswith("utf-32") or (encoding.codec in ("utf-8", "latin-1") and b"\0" in data):
         raise BinaryContentError
-    codec = "utf-8" if encoding.codec == "latin-1" else encoding.codec
-    errors = "surrogateescape" if codec == "utf-8" else "replace"
-    text = data[len(encoding.mark) :].decode(codec, errors)
-    for number, line in enumerate(io.StringIO(text, newline="\n"), 1):
+    for number, line in enumerate(io.StringIO(encoding.searched().decode(data), newline="\n"), 1):
         line = line.removesuffix("\n").removesuffix("\r")
         if (match := expression.search(line)) is not None:
             yield number, line, len(line[: match.start()].encode("utf-8", "surrogateescape"))
