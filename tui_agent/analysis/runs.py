@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tui_agent.analysis.patterns import patterns_of
 from tui_agent.cluster import LOCAL, spread
 from tui_agent.core.names import POLICIES
+from tui_agent.core.projections.incidents import Incidents
 from tui_agent.core.recovery.policy import preset
 from tui_agent.core.request.coherence import NO_RESULT
 from tui_agent.formats.importers.judgement import Judge, judge_by
@@ -26,8 +27,6 @@ from tui_agent.formats.importers.transcript import TranscriptError
 if TYPE_CHECKING:
     from tui_agent.analysis.patterns import Patterns
     from tui_agent.core import events
-    from tui_agent.core.projections.incidents import Incidents
-    from tui_agent.core.projections.metrics import Metrics
     from tui_agent.formats.importers.load import Imported
 
 Presence = Literal["recorded", "present", "absent"]
@@ -151,21 +150,16 @@ class _Count:
         self.judge = Judge(policy, self.take, None if present == "recorded" else present == "present")
         self.run = 0
         self.iteration = 0
-        self.incidents: Incidents | None = None
-        """Those of all runs, from the second on: what fails in one message of a dialogue is made good in the next."""
+        self.incidents = Incidents(policy=preset(policy))
+        """Those of all runs: what fails in one message of a dialogue is made good in the next."""
 
     def take(self, event: events.Event) -> None:
+        self.incidents = self.incidents.apply(event)
         handler = _HANDLERS.get(event.__dict__["type"])
         if handler is not None:
             handler(self, event)
-        if self.incidents is not None:
-            self.incidents = self.incidents.apply(event)
 
     def _run_started(self, event: events.RunStarted) -> None:
-        ended = self.judge.state.metrics
-        self._add(ended)
-        if self.incidents is None and self.run:
-            self.incidents = ended.incidents
         self.run = event.run
         self.row.model = event.model or self.row.model
 
@@ -173,11 +167,22 @@ class _Count:
         self.row.iterations += 1
         self.iteration = event.iteration
 
+    def _called(self, event: events.ModelCallStarted) -> None:
+        self.row.model_calls += 1
+        self.row.model_retries += event.attempt > 1
+
+    def _replied(self, event: events.ReplyFinished) -> None:
+        self.row.tool_calls += len(event.calls)
+
+    def _faulted(self, _: events.ModelFaulted) -> None:
+        self.row.model_faults += 1
+
     def _succeeded(self, _: events.ToolSucceeded) -> None:
         for first in self.row.firsts.values():
             first.ok_after += 1
 
-    def _failed(self, _: events.ToolFailed) -> None:
+    def _failed(self, event: events.ToolFailed) -> None:
+        self.row.tool_errors += self.incidents.counts(event)
         for first in self.row.firsts.values():
             first.failed_after += 1
 
@@ -189,6 +194,9 @@ class _Count:
 
     def _cancelled(self, event: events.ToolCancelled) -> None:
         self.row.coherence_violations += event.reason == NO_RESULT
+
+    def _repaired(self, event: events.CoherenceRepaired) -> None:
+        self.row.coherence_violations += sum(event.repairs.values())
 
     def _finished(self, event: events.RunFinished) -> None:
         row = self.row
@@ -209,16 +217,9 @@ class _Count:
                 place = (self.row.iterations, self.run, self.iteration)
                 self.row.firsts[level] = First(level, *place, record.detector, record.rule, record.reason)
 
-    def _add(self, metrics: Metrics) -> None:
-        """The sums of a run that has ended."""
-        for name in METRICS:
-            setattr(self.row, name, getattr(self.row, name) + getattr(metrics, name))
-
     def closed(self) -> RunReport:
         """The report, once all events were taken."""
-        row, ended = self.row, self.judge.state.metrics
-        self._add(ended)
-        incidents = self.incidents or ended.incidents
+        row, incidents = self.row, self.incidents
         row.failures = incidents.failures
         row.recovered_same_call = incidents.recovered_same_call
         row.recovered_worked_round = incidents.recovered_worked_round
@@ -226,28 +227,18 @@ class _Count:
         return row
 
 
-METRICS = (
-    "model_calls",
-    "model_retries",
-    "model_faults",
-    "tool_calls",
-    "tool_errors",
-    "failures",
-    "recovered_same_call",
-    "recovered_worked_round",
-    "unrecovered",
-    "coherence_violations",
-)
-"""Fields that the metrics of a run and its report have in common."""
-
 _HANDLERS: dict[str, Callable[[_Count, Any], None]] = {
     "run_started": _Count._run_started,
     "iteration_started": _Count._iteration_started,
+    "model_call_started": _Count._called,
+    "reply_finished": _Count._replied,
+    "model_faulted": _Count._faulted,
     "tool_succeeded": _Count._succeeded,
     "tool_failed": _Count._failed,
     "tool_cancelled": _Count._cancelled,
     "reply_rejected": _Count._rejected,
     "tool_refused": _Count._refused,
+    "coherence_repaired": _Count._repaired,
     "verdict_reached": _Count._verdict,
     "run_finished": _Count._finished,
 }

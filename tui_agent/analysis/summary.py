@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median_low
 
-from tui_agent.analysis.runs import METRICS, FileReport, RunReport
+from tui_agent.analysis.runs import FileReport, RunReport
 from tui_agent.core.events import Level
 
 LEVELS = tuple(str(level) for level in Level if level is not Level.CONTINUE)
@@ -96,7 +96,20 @@ def _summary(policy: str, rows: Sequence[RunReport]) -> Summary:
     )
 
 
-_SUMS = (*METRICS, "rejections", "refusals")
+_SUMS = (
+    "model_calls",
+    "model_retries",
+    "model_faults",
+    "tool_calls",
+    "tool_errors",
+    "failures",
+    "recovered_same_call",
+    "recovered_worked_round",
+    "unrecovered",
+    "coherence_violations",
+    "rejections",
+    "refusals",
+)
 
 
 def _step_of(level: str) -> Callable[[RunReport], int | None]:

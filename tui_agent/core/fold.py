@@ -6,16 +6,15 @@ this function over the same events.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tui_agent.core import events
 from tui_agent.core.evolve import evolve
 from tui_agent.core.names import ABOUT_BUDGET, FINISH, Decision, Phase
+from tui_agent.core.projections import background, history, metrics
 from tui_agent.core.projections.conversation import Surroundings
-from tui_agent.core.projections.history import estimate_tokens
-from tui_agent.core.projections.metrics import Metrics
-from tui_agent.core.recovery.engine import was_cut
+from tui_agent.core.recovery import engine
 from tui_agent.core.recovery.model_faults import AWAY
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request.tokens import counted
@@ -33,40 +32,59 @@ def apply(state: RunState, event: events.Event) -> RunState:
         return evolve(state, seq=event.seq, at=event.at, conversation=conversation)
     attempt = _attempt(state, event) if kind in _OF_A_CALL else 1
     changes = _changes(state, event)
-    metrics: Metrics = changes["metrics"]
-    answer = metrics.incidents.answer(event)
-    before, after = state.metrics.incidents.recovered, metrics.incidents.recovered
+    counts: metrics.Metrics = changes.get("metrics", state.metrics)
+    answer = counts.incidents.answer(event)
+    before, after = state.metrics.incidents.recovered, counts.incidents.recovered
     recovered = after.tail(len(before)) if after is not before else ()
-    around = Surroundings(attempt, recovered, metrics, answer)
+    around = Surroundings(attempt, recovered, counts, answer)
     changes["conversation"] = state.conversation.apply(event, around)
-    changes["timeline"] = state.timeline.apply(event, recovered, bool(answer), metrics.began(event.at))
+    changes["timeline"] = state.timeline.apply(event, recovered, bool(answer), counts.began(event.at))
     return evolve(state, **changes)
 
 
 def apply_unseen(state: RunState, event: events.Event) -> RunState:
-    """The same without conversation and timeline, which nothing is decided by: for runs that are only judged."""
-    if type(event) in _PIECES:
-        return evolve(state, seq=event.seq, at=event.at)
+    """The same without conversation and timeline, which nothing is decided by: for runs that nobody looks into."""
     return evolve(state, **_changes(state, event))
 
 
-def _changes(state: RunState, event: events.Event) -> Changes:
-    changes: Changes = {
-        "seq": event.seq,
-        "at": event.at,
-        "history": state.history.apply(event),
-        "recovery": state.recovery.apply(event),
-        "metrics": state.metrics.apply(event),
-        "background": state.background.apply(event),
-    }
-    handler = _HANDLERS.get(type(event))
+def apply_judged(state: RunState, event: events.Event) -> RunState:
+    """Only what verdicts hang on: no counts, no closed exchanges, no detector that the policy leaves out."""
+    return evolve(state, **_changes(state, event, _JUDGED))
+
+
+def _changes(state: RunState, event: events.Event, parts: _Parts | None = None) -> Changes:
+    kind = type(event)
+    changes: Changes = {"seq": event.seq, "at": event.at}
+    before = state.__dict__
+    for name, fold_part in (parts or _PARTS).get(kind, ()):
+        changes[name] = fold_part(before[name], event)
+    handler = _HANDLERS.get(kind)
     if handler is not None:
         changes |= handler(state, event)
-    if state.lanes and type(event) in _RESULTS:
+    if state.lanes and kind in _RESULTS:
         changes["lanes"] = {
             call: lane for call, lane in state.lanes.items() if call != event.__dict__["call_id"]
         }
     return changes
+
+
+_Part = Mapping[type[events.Event], Callable[[Any, Any], Any]]
+_Parts = dict[type[events.Event], tuple[tuple[str, Callable[[Any, Any], Any]], ...]]
+
+
+def _by_kind(**parts: _Part) -> _Parts:
+    """For each kind of event the parts of the state that it concerns: the others cost nothing."""
+    kinds = {kind: None for part in parts.values() for kind in part}
+    return {kind: tuple((name, part[kind]) for name, part in parts.items() if kind in part) for kind in kinds}
+
+
+_PARTS = _by_kind(
+    history=history.HANDLERS,
+    recovery=engine.HANDLERS,
+    metrics=metrics.HANDLERS,
+    background=background.HANDLERS,
+)
+_JUDGED = _by_kind(history=history.OPEN_EXCHANGE, recovery=engine.WITH_A_SAY)
 
 
 _PIECES = frozenset({events.ReplyDelta, events.ToolProgress})
@@ -134,7 +152,7 @@ def _run_started(state: RunState, event: events.RunStarted) -> Changes:
         event.policy,
         event.model,
         event.system_prompt,
-        estimate_tokens(event.system_prompt),
+        history.estimate_tokens(event.system_prompt),
         event.tools,
         max_iterations=event.max_iterations,
         limits=_limits(state.session, event),
@@ -383,7 +401,7 @@ def _iteration_finished(state: RunState, event: events.IterationFinished) -> Cha
     if reply is None:
         # The call that carried the note never came back, so the model has not read it.
         changes["note"] = state.note or state.sent_note
-    elif was_cut(reply):
+    elif engine.was_cut(reply):
         changes["cut_text"] = state.cut_text + reply.text
     elif not reply.calls and not state.recovery.not_taken and not event.cancelled:
         changes["text_answer"] = state.cut_text + reply.text

@@ -17,11 +17,6 @@ class BackgroundFacts:
     running: dict[str, events.BackgroundStarted] = field(default_factory=dict)
     started: int = 0
 
-    def apply(self, event: events.Event) -> BackgroundFacts:
-        """Fold one event."""
-        handler = _HANDLERS.get(type(event))
-        return self if handler is None else handler(self, event)
-
 
 def _started(facts: BackgroundFacts, event: events.BackgroundStarted) -> BackgroundFacts:
     return BackgroundFacts({**facts.running, event.id: event}, facts.started + 1)
@@ -31,7 +26,7 @@ def _ended(facts: BackgroundFacts, event: events.BackgroundEnded) -> BackgroundF
     return evolve(facts, running={name: one for name, one in facts.running.items() if name != event.id})
 
 
-_HANDLERS: dict[type[events.Event], Callable[[BackgroundFacts, Any], BackgroundFacts]] = {
+HANDLERS: dict[type[events.Event], Callable[[BackgroundFacts, Any], BackgroundFacts]] = {
     events.BackgroundStarted: _started,
     events.BackgroundEnded: _ended,
 }

@@ -95,7 +95,7 @@ class History:
 
     def apply(self, event: events.Event) -> History:
         """Fold one event."""
-        handler = _HANDLERS.get(type(event))
+        handler = HANDLERS.get(type(event))
         return self if handler is None else handler(self, event)
 
     @property
@@ -293,7 +293,7 @@ def _rewound(history: History, event: events.Rewound) -> History:
     )
 
 
-_HANDLERS: dict[type[events.Event], Callable[[History, Any], History]] = {
+HANDLERS: dict[type[events.Event], Callable[[History, Any], History]] = {
     events.RunStarted: _run_started,
     events.OperatorSpoke: _operator_spoke,
     events.OwnCommandEnded: _own_command_ended,
@@ -309,3 +309,19 @@ _HANDLERS: dict[type[events.Event], Callable[[History, Any], History]] = {
     events.Compacted: _compacted,
     events.Rewound: _rewound,
 }
+
+
+def _exchange_over(history: History, _: events.Event) -> History:
+    return evolve(history, reply=None, results=())
+
+
+OPEN_EXCHANGE: dict[type[events.Event], Callable[[History, Any], History]] = {
+    events.RunStarted: _exchange_over,
+    events.ReplyFinished: _reply_finished,
+    events.ToolSucceeded: _tool_ended,
+    events.ToolFailed: _tool_ended,
+    events.ToolRefused: _tool_ended,
+    events.ToolCancelled: _tool_ended,
+    events.IterationFinished: _exchange_over,
+}
+"""Of the history the exchange that is under way alone."""

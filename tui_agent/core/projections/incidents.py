@@ -158,7 +158,7 @@ class Incidents:
 
     def apply(self, event: events.Event) -> Incidents:
         """Fold one event."""
-        handler = _HANDLERS.get(type(event))
+        handler = HANDLERS.get(type(event))
         return self if handler is None else handler(self, event)
 
     def counts(self, event: events.ToolFailed) -> bool:
@@ -378,7 +378,7 @@ def _escalation_answered(incidents: Incidents, event: events.EscalationAnswered)
     return evolve(incidents._changed(answered), asked_about=())
 
 
-_HANDLERS: dict[type[events.Event], Callable[[Incidents, Any], Incidents]] = {
+HANDLERS: dict[type[events.Event], Callable[[Incidents, Any], Incidents]] = {
     events.IterationStarted: _iteration_started,
     events.ModelCallStarted: _model_call_started,
     events.ReplyFinished: _reply_finished,

@@ -10,6 +10,7 @@ from tui_agent.core import events
 from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
 from tui_agent.core.names import ASK_OPERATOR, OF_NO_FAILURE
+from tui_agent.core.projections.incidents import HANDLERS as OF_INCIDENTS
 from tui_agent.core.projections.incidents import Incidents
 from tui_agent.core.recovery.iteration import did_work
 from tui_agent.core.recovery.policy import policy_of_run
@@ -356,3 +357,6 @@ _HANDLERS: dict[type[events.Event], Callable[[Metrics, Any], Metrics]] = {
     events.RunFinished: _run_finished,
     events.LaneEvent: _lane_event,
 }
+
+HANDLERS = dict.fromkeys({**_HANDLERS, **OF_INCIDENTS}, Metrics.apply)
+"""By the kinds of events that change counters or incidents."""

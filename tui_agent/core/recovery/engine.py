@@ -72,6 +72,8 @@ class RecoveryState:
     """All detectors of one run, and what they said last."""
 
     policy: RecoveryPolicy = PRESETS["combined"]
+    with_a_say: frozenset[str] = PRESETS["combined"].detectors
+    """The policy's detectors."""
     operator_present: bool = True
     on_escalation: OnEscalation = "partial"
     """What happens where an operator would be asked and nobody is there."""
@@ -113,7 +115,7 @@ class RecoveryState:
 
     def apply(self, event: events.Event) -> RecoveryState:
         """The state after one more event; events that do not concern recovery change nothing."""
-        handler = _HANDLERS.get(type(event))
+        handler = HANDLERS.get(type(event))
         return self if handler is None else handler(self, event)
 
     @property
@@ -285,24 +287,24 @@ class RecoveryState:
 
     def verdicts(self) -> Iterator[events.VerdictRecord]:
         """What each detector that the policy uses says now."""
-        policy, present = self.policy, self.operator_present
-        if policy.trials != "off" and policy.attempts != "off":
+        policy, present, active = self.policy, self.operator_present, self.with_a_say
+        if verdict.TRIALS in active:
             yield trials.trials_verdict(self.attempts, policy, operator_present=present)
-        if policy.attempts != "off":
+        if verdict.ATTEMPTS in active:
             yield self.attempts.verdict(policy, goes_on=self.goes_on and policy.attempts == "block")
         yield self.form.verdict(policy, present)
-        if policy.ring != "off":
+        if verdict.RING in active:
             yield self.ring.verdict(policy, present)
-        if policy.streak != "off":
+        if verdict.STREAK in active:
             yield self.streak.verdict(policy, present, goes_on=self.goes_on)
-        if policy.cognition != "off":
+        if verdict.COGNITION in active:
             yield self.cognition.verdict(policy)
-        if policy.stuck:
+        if verdict.STUCK in active:
             yield self.stuck.verdict(present)
-        if policy.breaker:
+        if verdict.BREAKER in active:
             yield self.breakers.verdict()
         yield self.faults.verdict()
-        if policy.implicit or policy.verify_claims:
+        if verdict.IMPLICIT in active:
             yield self.implicit.verdict()
 
 
@@ -325,6 +327,7 @@ def _run_started(state: RecoveryState, event: events.RunStarted) -> RecoveryStat
         attempts, breakers = attempts_with(attempts, event.kept), breakers_with(breakers, event.kept)
     return RecoveryState(
         policy=policy,
+        with_a_say=policy.detectors,
         operator_present=event.operator_present,
         on_escalation=event.on_escalation,
         tools=event.tools,
@@ -380,10 +383,26 @@ def was_cut(reply: events.ReplyFinished | None) -> bool:
     return reply is not None and not reply.calls and reply.broken is None and reply.finish_reason == "length"
 
 
+_EVERY = frozenset(verdict.DETECTORS)
+
+
 def _iteration_finished(state: RecoveryState, event: events.IterationFinished) -> RecoveryState:
-    policy = state.policy
+    return _ended(state, event, _EVERY)
+
+
+def _iteration_judged(state: RecoveryState, event: events.IterationFinished) -> RecoveryState:
+    return _ended(state, event, state.with_a_say)
+
+
+def _ended(
+    state: RecoveryState, event: events.IterationFinished, detectors: frozenset[str]
+) -> RecoveryState:
+    """The iteration is over: `detectors` are given all of it."""
+    policy, reply = state.policy, state.reply
     results = in_call_order(state.pending)
-    changes, marks, moved = state.changes.apply(results, state._effects(), state.seen)
+    changes, marks, moved = state.changes, (0,) * len(results), ()
+    if detectors is _EVERY or policy.trials != "off" or policy.findings:
+        changes, marks, moved = changes.apply(results, state._effects(), state.seen)
     findings, results = state.findings.judge(results, changes, marks)
     polls, results = state.polls.judge(results, policy, state.wanted)
     last = close(
@@ -393,7 +412,7 @@ def _iteration_finished(state: RecoveryState, event: events.IterationFinished) -
         seq=event.seq,
         at=event.at,
         cancelled=event.cancelled,
-        unanswered=state.reply is None and state.faults.last is not None and not event.cancelled,
+        unanswered=reply is None and state.faults.last is not None and not event.cancelled,
     )
     failed_since_success = state.failed_since_success
     if last.rejected is not None or last.succeeded or last.cancelled:
@@ -401,6 +420,23 @@ def _iteration_finished(state: RecoveryState, event: events.IterationFinished) -
         failed_since_success = False
     elif last.failed:
         failed_since_success = True
+    trials_count = policy.trials != "off"
+    folded: dict[str, Any] = {}
+    if verdict.RING in detectors:
+        folded["ring"] = state.ring.apply(last, policy, state.tools, changes)
+    if verdict.ATTEMPTS in detectors:
+        folded["attempts"] = state.attempts.apply(last, policy, changes, marks)
+    if verdict.STREAK in detectors:
+        folded["streak"] = state.streak.apply(last, policy)
+    if verdict.COGNITION in detectors:
+        moves = trials_count and changes.count > state.changes.count
+        folded["cognition"] = state.cognition.apply(last, policy, moved=moves)
+    if verdict.STUCK in detectors:
+        folded["stuck"] = state.stuck.apply(last, policy, moved if trials_count else (), state.wanted)
+    if verdict.BREAKER in detectors:
+        folded["breakers"] = state.breakers.apply(last, policy)
+    if verdict.IMPLICIT in detectors:
+        folded["implicit"] = state.implicit.apply(last, policy, "" if reply is None else reply.text)
     return evolve(
         state,
         pending=(),
@@ -412,16 +448,8 @@ def _iteration_finished(state: RecoveryState, event: events.IterationFinished) -
         polls=polls,
         changes=changes,
         failed_since_success=failed_since_success,
-        ring=state.ring.apply(last, policy, state.tools, changes),
-        attempts=state.attempts.apply(last, policy, changes, marks),
-        streak=state.streak.apply(last, policy),
-        cognition=state.cognition.apply(
-            last, policy, moved=policy.trials != "off" and changes.count > state.changes.count
-        ),
-        form=state.form.apply(last, state.reply, cut=was_cut(state.reply)),
-        stuck=state.stuck.apply(last, policy, moved if policy.trials != "off" else (), state.wanted),
-        breakers=state.breakers.apply(last, policy),
-        implicit=state.implicit.apply(last, policy, "" if state.reply is None else state.reply.text),
+        form=state.form.apply(last, reply, cut=was_cut(reply)),
+        **folded,
     )._judged()
 
 
@@ -572,7 +600,7 @@ def _breaker_set(state: RecoveryState, event: events.BreakerSet) -> RecoveryStat
     return evolve(state, breakers=state.breakers.set_by_hand(event.tool, opened=event.open))
 
 
-_HANDLERS: dict[type[events.Event], Callable[[RecoveryState, Any], RecoveryState]] = {
+HANDLERS: dict[type[events.Event], Callable[[RecoveryState, Any], RecoveryState]] = {
     events.RunStarted: _run_started,
     events.IterationStarted: _iteration_started,
     events.ReplyFinished: _reply_finished,
@@ -597,3 +625,6 @@ _HANDLERS: dict[type[events.Event], Callable[[RecoveryState, Any], RecoveryState
     events.Rewound: _rewound,
     events.Notice: _notice,
 }
+
+WITH_A_SAY = {**HANDLERS, events.IterationFinished: _iteration_judged}
+"""The same without the detectors that the policy leaves out, which are there to be shown."""

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tui_agent.core.recovery.iteration import Iteration
     from tui_agent.core.recovery.policy import RecoveryPolicy
 
+_EXECUTED = frozenset({Status.SUCCEEDED, Status.FAILED, Status.WAITING})
+
 CALL_AS_TEXT = (
     'Write exactly one call, last in the reply: ```tool_call, then {"name": …, "arguments": {…}}, then ```.'
 )
@@ -63,10 +65,7 @@ class FormErrors:
                 changed_last_iteration=True,
                 written=written,
             )
-        executed = any(
-            result.status in {Status.SUCCEEDED, Status.FAILED, Status.WAITING} for result in iteration.results
-        )
-        if executed:
+        if any(result.status in _EXECUTED for result in iteration.results):
             clean = FormErrors(written=written)
             return clean if clean != self else self
         if not self.changed_last_iteration and written == self.written:

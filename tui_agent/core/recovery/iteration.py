@@ -252,12 +252,15 @@ def close(
     unanswered: bool = False,
 ) -> Iteration:
     """The finished iteration; `results` in the order of the calls."""
-    statuses = {result.status for result in results}
-    failures = [result.failure for result in results if result.failure is not None]
-    executed = any(
-        result.status is Status.SUCCEEDED or (result.failure and result.failure.kind not in FORM_ERRORS)
-        for result in results
-    )
+    succeeded = failed = executed = refused = False
+    for result in results:
+        status, failure = result.status, result.failure
+        succeeded = succeeded or (status is Status.SUCCEEDED and not result.did_nothing)
+        failed = failed or failure is not None
+        executed = executed or status is Status.SUCCEEDED
+        executed = executed or (failure is not None and failure.kind not in FORM_ERRORS)
+        refused = refused or status in REFUSED
+    failed = failed or rejected is not None
     return Iteration(
         number,
         results,
@@ -265,10 +268,10 @@ def close(
         seq,
         at,
         cancelled,
-        succeeded=any(result.worked for result in results),
-        failed=rejected is not None or bool(failures),
-        broke_form=(rejected is not None or bool(failures)) and not executed,
-        refused=not statuses.isdisjoint(REFUSED),
+        succeeded,
+        failed,
+        broke_form=failed and not executed,
+        refused=refused,
         unanswered=unanswered,
     )
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tui_agent.core.recovery import verdict
 from tui_agent.core.recovery.findings import LARGEST_CODE
 
 Count = Annotated[int, Field(ge=1)]
@@ -171,6 +172,21 @@ class RecoveryPolicy(BaseModel):
     """Failures of a call, and of a tool, count on in the next run while the workspace is as the last one left it."""
     closing_turn: bool = True
     """Before recovery ends a run, one more reply and its calls (`combined` alone)."""
+
+    @property
+    def detectors(self) -> frozenset[str]:
+        """Those that have a say and may be left out; form and model faults are always judged."""
+        says = {
+            verdict.TRIALS: self.trials != "off" and self.attempts != "off",
+            verdict.ATTEMPTS: self.attempts != "off",
+            verdict.RING: self.ring != "off",
+            verdict.STREAK: self.streak != "off",
+            verdict.COGNITION: self.cognition != "off",
+            verdict.STUCK: self.stuck,
+            verdict.BREAKER: self.breaker,
+            verdict.IMPLICIT: self.implicit or self.verify_claims,
+        }
+        return frozenset(detector for detector, has in says.items() if has)
 
     @property
     def ladder(self) -> frozenset[str]:

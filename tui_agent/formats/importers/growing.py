@@ -133,7 +133,7 @@ class Growing:
         if reader is None or (recording.again and recording.document is None):
             reader = self._begin(recording)
         records, lines = reader.records(recording), recording.lines
-        if recording.document is not None:
+        if recording.document is not None and self._source is not None:
             known, self._marks = self._marks, [hash(json.dumps(record)) for record in records]
             stand = equal_ones(known, self._marks)
             if stand < len(known) and not reader.revises:

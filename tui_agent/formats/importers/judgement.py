@@ -22,7 +22,7 @@ from tui_agent.core.decision.decide import decide
 from tui_agent.core.decision.steps import Finish, Record
 from tui_agent.core.decision.tool_calls import arguments_of, as_error
 from tui_agent.core.evolve import evolve
-from tui_agent.core.fold import apply_unseen
+from tui_agent.core.fold import apply_judged
 from tui_agent.core.names import unanswered
 from tui_agent.core.recovery.policy import RecoveryPolicy, policy_of_run, preset
 from tui_agent.core.recovery.rules import Rule
@@ -124,7 +124,7 @@ class Judge:
     def go_on(self, known: Iterable[events.Event]) -> None:
         """What is taken next follows these events, which were judged before."""
         for event in known:
-            self.state = apply_unseen(self.state, event)
+            self.state = apply_judged(self.state, event)
         self._lift_limits()
 
     def put(self, event: events.Event) -> None:
@@ -132,7 +132,7 @@ class Judge:
         seq = self.state.seq + 1
         event = event if event.seq == seq else event.stamped(seq, event.at)
         self.report(event)
-        self.state = apply_unseen(self.state, event)
+        self.state = apply_judged(self.state, event)
 
     def make(self, event: events.Event) -> None:
         """A new event at this moment."""
@@ -199,6 +199,9 @@ class Judge:
 
     def _refusals(self) -> None:
         """Calls that would not have run although the recording says that they did; each is marked once."""
+        recovery = self.state.recovery
+        if not (recovery.attempts.entries or recovery.stuck.patterns or recovery.breakers.states):
+            return  # nothing that refuses a call
         step = decide(self.state)
         for event in step.events if isinstance(step, Record) else ():
             if isinstance(event, events.ToolRefused):
@@ -208,7 +211,10 @@ class Judge:
                     self.remark(_WITHHELD[event.refusal].format(event.tool))
 
     def _rejection(self) -> None:
-        """The reply that the policy would not take."""
+        """The reply that the policy would not take: one of text alone."""
+        reply = self.state.recovery.reply
+        if reply is None or reply.calls:
+            return
         step = decide(self.state)
         for made in step.events if isinstance(step, Record) else ():
             if isinstance(made, events.ReplyRejected):

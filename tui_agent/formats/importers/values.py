@@ -134,10 +134,13 @@ def joined(before: str, text: str) -> str:
     return f"{before}\n\n{text}" if before and text else before or text
 
 
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
 def json_text(value: Any) -> str:
     """`value` as compact JSON; "" where it is nested too deeply to be written."""
     try:
-        return clean(json.dumps(plain(value), ensure_ascii=False))
+        return clean(_encode(plain(value)))
     except (RecursionError, ValueError, TypeError):
         return ""
 
