@@ -83,7 +83,11 @@ class Lane:
             operator_present=dialect.answers.ask is not None,
         )
         self._judge = Judge(policy, self._report)
-        self._builder = Builder(self._transcript, lambda event: self._judge.take(event, None), at=at)
+        self._builder = Builder(
+            self._transcript, lambda event: self._judge.take(self._judge.keyed(event), None), at=at
+        )
+        self._seq = 0
+        """Of the newest event in the journal."""
         self._unwritten = bytearray()
         self._note = ""
         self._rejected = ""
@@ -119,6 +123,7 @@ class Lane:
             self._unwritten += b"\n"
         for event in known.events:
             self._remember(event)
+        self._seq = known.events[-1].seq
         self._judge.go_on(known.events)
         self._builder.go_on(self._judge.state)
 
@@ -140,7 +145,8 @@ class Lane:
 
     def _report(self, event: events.Event) -> None:
         self._remember(event)
-        self._unwritten += encode(self._redactor.redact(event))
+        self._seq += 1
+        self._unwritten += encode(self._redactor.redact(event.stamped(self._seq, event.at)))
 
     def _write(self) -> None:
         """All that came of an event at once: it is in the journal as a whole, or not at all."""

@@ -204,7 +204,7 @@ class Redactor:
             if all(new is old for new, old in zip(items, value, strict=True)):
                 return value
             return tuple(items) if kind is tuple else items
-        if isinstance(value, Value | Event):
+        if isinstance(value, Value):
             changes = self._replaced(value, depth + 1)
             return value.model_copy(update=changes) if changes else value
         return value

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import NamedTuple
 
@@ -54,21 +54,34 @@ def judged(
     another policy. `operator_present` overrides what the recording says (an operator present is asked, where
     otherwise the run would end). Raises `ValueError` for an unknown policy.
     """
-    made: list[events.Event] = []
-    judge_by([Judge(policy, made.append, operator_present)], facts)
-    return made
+    made = Numbered()
+    judge_by([Judge(policy, made.add, operator_present)], facts)
+    return made.events
+
+
+class Numbered:
+    """Events as they come, numbered anew from 1."""
+
+    def __init__(self) -> None:
+        self.events: list[events.Event] = []
+
+    def add(self, event: events.Event) -> None:
+        seq = len(self.events) + 1
+        self.events.append(event if event.seq == seq else event.stamped(seq, event.at))
 
 
 def judge_by(judges: Sequence[Judge], facts: Iterable[events.Event]) -> None:
-    """Have each of the judges judge the whole run."""
+    """Have each of the judges judge the whole run. The keys of its calls are made once for each form of them."""
     listed = [event for event in facts if not is_judgement(event)]
     for place, event in enumerate(listed):
-        inputs = _inputs(listed, place + 1) if isinstance(event, events.ReplyFinished) else None
+        inputs = _inputs(listed, place + 1) if type(event) is events.ReplyFinished else {}
         following = listed[place + 1] if place + 1 < len(listed) else None
+        keyed: dict[str, events.Event] = {}
         for judge in judges:
-            if inputs is not None:
-                judge.inputs = inputs
-            judge.take(event, following)
+            form = judge.policy.attempts_key
+            if form not in keyed:
+                keyed[form] = judge.keyed(event, inputs)
+            judge.take(keyed[form], following)
 
 
 def _inputs(listed: list[events.Event], first: int) -> dict[str, dict[str, JsonValue]]:
@@ -105,8 +118,9 @@ class Judge:
         *,
         asks: bool = False,
     ) -> None:
-        """`report` gets each event; `asks`: a question at the end of what is known is put, until something follows.
-        Raises `ValueError` for an unknown policy; the rest as in `judged`.
+        """`report` gets each event, those that are made here with the number of the fact before them. `asks`: a
+        question at the end of what is known is put, until something follows. Raises `ValueError` for an unknown
+        policy; the rest as in `judged`.
         """
         self.asks = asks
         policy = preset(policy) if isinstance(policy, str) else policy
@@ -119,7 +133,6 @@ class Judge:
         self.mark: tuple[events.Level, str] = (events.Level.CONTINUE, "")
         self.withheld: frozenset[str] = frozenset()
         self.rekey = False
-        self.inputs: dict[str, dict[str, JsonValue]] = {}
 
     def go_on(self, known: Iterable[events.Event]) -> None:
         """What is taken next follows these events, which were judged before."""
@@ -128,15 +141,13 @@ class Judge:
         self._lift_limits()
 
     def put(self, event: events.Event) -> None:
-        """Number the event, keep it and fold it."""
-        seq = self.state.seq + 1
-        event = event if event.seq == seq else event.stamped(seq, event.at)
+        """Report the event and fold it."""
         self.report(event)
         self.state = apply_judged(self.state, event)
 
     def make(self, event: events.Event) -> None:
         """A new event at this moment."""
-        self.put(event.stamped(self.state.seq + 1, self.state.at))
+        self.put(event.stamped(self.state.seq, self.state.at))
 
     def remark(self, text: str, severity: str = "warning") -> None:
         """A mark that the policy would have acted otherwise than the run."""
@@ -144,21 +155,17 @@ class Judge:
         self.make(events.Notice.model_validate({"severity": severity, "text": words, "origin": "judgement"}))
 
     def take(self, event: events.Event, following: events.Event | None) -> None:
-        """One fact, with what the policy adds before and after it."""
+        """One fact, its calls `keyed`, with what the policy adds before and after it."""
         match event:
-            case events.RunStarted():
-                self._run(event)
-            case events.ReplyFinished():
-                self.put(self._keyed(event))
-                self._refusals()
-            case events.ToolStarted() | events.ToolResult() if self.rekey and event.key:
-                self.rekey = False
-                self.take(event.model_copy(update={"key": ""}), following)
-                self.rekey = True
-            case events.ToolSucceeded() if self._reports_error(event):
-                self.put(_as_failed(event, self.state.run.iteration))
             case events.IterationFinished():
                 self._iteration(event, following)
+            case events.ReplyFinished():
+                self.put(event)
+                self._refusals(event)
+            case events.ToolSucceeded() if self._reports_error(event):
+                self.put(_as_failed(event, self.state.run.iteration))
+            case events.RunStarted():
+                self._run(event)
             case _:
                 self.put(event)
 
@@ -183,24 +190,39 @@ class Judge:
         """The run had the limits of its own harness: ours would end long runs that went on."""
         self.state = evolve(self.state, run=evolve(self.state.run, max_iterations=sys.maxsize, limits={}))
 
-    def _keyed(self, event: events.ReplyFinished) -> events.ReplyFinished:
-        """Calls of a recording have no keys yet, or those of another policy."""
-        if not event.calls or (not self.rekey and all(call.key for call in event.calls)):
-            return event
+    def keyed(
+        self, event: events.Event, inputs: Mapping[str, dict[str, JsonValue]] | None = None
+    ) -> events.Event:
+        """The event with the keys of its calls: those of a recording have none yet, or another policy's. `inputs`: the
+        arguments of a reply's calls by their ids, where their results have them.
+        """
         key = self.state.recovery.key
-        calls = tuple(
-            call.model_copy(update={"key": key(call.name, self.inputs.get(call.id) or arguments_of(call))})
-            for call in event.calls
-        )
-        return event.model_copy(update={"calls": calls})
+        match event:
+            case events.ReplyFinished(calls=calls) if calls:
+                if not self.rekey and all(call.key for call in calls):
+                    return event
+                found = inputs or {}
+                keys = (key(call.name, found.get(call.id) or arguments_of(call)) for call in calls)
+                return event.with_values(
+                    {
+                        "calls": tuple(
+                            call.with_values({"key": key}) for call, key in zip(calls, keys, strict=True)
+                        )
+                    }
+                )
+            case events.ToolResult() | events.ToolStarted() if self.rekey or not event.key:
+                return event.with_values({"key": key(event.tool, event.input)})
+        return event
 
     def _reports_error(self, event: events.ToolSucceeded) -> bool:
         return self.policy.error_prefix == "every_tool" and event.content.startswith("Error:")
 
-    def _refusals(self) -> None:
+    def _refusals(self, reply: events.ReplyFinished) -> None:
         """Calls that would not have run although the recording says that they did; each is marked once."""
         recovery = self.state.recovery
-        if not (recovery.attempts.entries or recovery.stuck.patterns or recovery.breakers.states):
+        if not reply.calls or not (
+            recovery.attempts.entries or recovery.stuck.patterns or recovery.breakers.states
+        ):
             return  # nothing that refuses a call
         step = decide(self.state)
         for event in step.events if isinstance(step, Record) else ():
@@ -278,8 +300,9 @@ class GrowingJudgement:
         self, policy: str | RecoveryPolicy, operator_present: bool | None = None, *, asks: bool = False
     ) -> None:
         """As for `Judge`."""
-        self.events: list[events.Event] = []
-        self._places = [_Place(-1, 0, Judge(policy, self.events.append, operator_present, asks=asks))]
+        self._made = Numbered()
+        self.events = self._made.events
+        self._places = [_Place(-1, 0, Judge(policy, self._made.add, operator_present, asks=asks))]
 
     def update(self, facts: list[events.Event], stand: int) -> int:
         """Judge the facts from `stand` on, which are new; how many of the events stand as they were."""
@@ -294,9 +317,9 @@ class GrowingJudgement:
             fact = facts[number]
             if number > place and isinstance(fact, events.IterationStarted | events.RunStarted):
                 places.append(_Place(number, len(self.events), copy(judge)))
-            if isinstance(fact, events.ReplyFinished):
-                judge.inputs = _inputs(facts, number + 1)
-            judge.take(fact, facts[number + 1] if number + 1 < len(facts) else None)
+            inputs = _inputs(facts, number + 1) if isinstance(fact, events.ReplyFinished) else None
+            following = facts[number + 1] if number + 1 < len(facts) else None
+            judge.take(judge.keyed(fact, inputs), following)
         if len(places) > _KEPT:
             del places[1 : -_KEPT // 4 : 2]
         return count + equal_ones(before, itertools.islice(self.events, count, None))
@@ -315,7 +338,5 @@ def _as_failed(event: events.ToolSucceeded, iteration: int) -> events.ToolFailed
         input=event.input,
         iteration=iteration,
     )
-    same = {
-        name: getattr(event, name) for name in events.ToolResult.model_fields if name not in {"key", "type"}
-    }
+    same = {name: getattr(event, name) for name in events.ToolResult.model_fields if name != "type"}
     return events.ToolFailed(**{**same, "content": as_error(event.content), "failure": failure})
