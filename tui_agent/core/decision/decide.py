@@ -26,6 +26,7 @@ from tui_agent.core.recovery.answers import choice_of
 from tui_agent.core.recovery.engine import was_cut
 from tui_agent.core.recovery.implicit import Remark
 from tui_agent.core.recovery.rules import Rule
+from tui_agent.core.recovery.verdict import NOTHING
 from tui_agent.core.request import compaction
 from tui_agent.core.state import RunState
 
@@ -98,6 +99,8 @@ def _calls_as_text(state: RunState) -> Step | None:
 def _verdict(state: RunState) -> events.VerdictReached:
     recovery = state.recovery
     strongest = recovery.strongest()
+    if strongest is NOTHING:
+        return _NOTHING_SAID.with_values({"iteration": state.run.iteration})
     return events.VerdictReached(
         iteration=state.run.iteration,
         level=strongest.level,
@@ -106,6 +109,9 @@ def _verdict(state: RunState) -> events.VerdictReached:
         rule=strongest.rule,
         verdicts=tuple(record for record in recovery.last_verdicts if record.reason),
     )
+
+
+_NOTHING_SAID = events.VerdictReached(iteration=0, level=NOTHING.level)
 
 
 def _after_verdict(state: RunState, reached: events.VerdictReached) -> Step | None:

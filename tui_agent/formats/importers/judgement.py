@@ -107,6 +107,11 @@ def is_judgement(event: events.Event) -> bool:
     return False
 
 
+class _Key(NamedTuple):
+    arguments: dict[str, JsonValue]
+    key: str
+
+
 class Judge:
     """One policy over one run: the state beside the events, as the live loop has it."""
 
@@ -133,6 +138,8 @@ class Judge:
         self.mark: tuple[events.Level, str] = (events.Level.CONTINUE, "")
         self.withheld: frozenset[str] = frozenset()
         self.rekey = False
+        self.keys: dict[str, _Key] = {}
+        """Of the calls of the newest reply, by their ids."""
 
     def go_on(self, known: Iterable[events.Event]) -> None:
         """What is taken next follows these events, which were judged before."""
@@ -196,23 +203,26 @@ class Judge:
         """The event with the keys of its calls: those of a recording have none yet, or another policy's. `inputs`: the
         arguments of a reply's calls by their ids, where their results have them.
         """
-        key = self.state.recovery.key
         match event:
             case events.ReplyFinished(calls=calls) if calls:
                 if not self.rekey and all(call.key for call in calls):
                     return event
                 found = inputs or {}
-                keys = (key(call.name, found.get(call.id) or arguments_of(call)) for call in calls)
-                return event.with_values(
-                    {
-                        "calls": tuple(
-                            call.with_values({"key": key}) for call, key in zip(calls, keys, strict=True)
-                        )
-                    }
-                )
+                self.keys = {
+                    call.id: self._key(call.id, call.name, found.get(call.id) or arguments_of(call))
+                    for call in calls
+                }
+                named = (call.with_values({"key": self.keys[call.id].key}) for call in calls)
+                return event.with_values({"calls": tuple(named)})
             case events.ToolResult() | events.ToolStarted() if self.rekey or not event.key:
-                return event.with_values({"key": key(event.tool, event.input)})
+                return event.with_values({"key": self._key(event.call_id, event.tool, event.input).key})
         return event
+
+    def _key(self, call: str, tool: str, arguments: dict[str, JsonValue]) -> _Key:
+        known = self.keys.get(call)
+        if known is not None and known.arguments is arguments:
+            return known
+        return _Key(arguments, self.state.recovery.key(tool, arguments))
 
     def _reports_error(self, event: events.ToolSucceeded) -> bool:
         return self.policy.error_prefix == "every_tool" and event.content.startswith("Error:")
