@@ -154,8 +154,10 @@ class _Count:
         """Those of all runs: what fails in one message of a dialogue is made good in the next."""
 
     def take(self, event: events.Event) -> None:
-        self.incidents = self.incidents.apply(event)
-        handler = _HANDLERS.get(event.__dict__["type"])
+        kind = event.__dict__["type"]
+        if kind not in _SAID:
+            self.incidents = self.incidents.apply(event)
+        handler = _HANDLERS.get(kind)
         if handler is not None:
             handler(self, event)
 
@@ -242,7 +244,9 @@ _HANDLERS: dict[str, Callable[[_Count, Any], None]] = {
     "verdict_reached": _Count._verdict,
     "run_finished": _Count._finished,
 }
-"""By type name: the events' classes are not imported before there is something to read."""
+"""By type name."""
+_SAID = frozenset({"verdict_reached", "note_prepared", "iteration_started"})
+"""What is said of a failure, and when: neither makes nor recovers one."""
 
 
 def reports_on(

@@ -48,7 +48,10 @@ def apply_unseen(state: RunState, event: events.Event) -> RunState:
 
 
 def apply_judged(state: RunState, event: events.Event) -> RunState:
-    """Only what verdicts hang on: no counts, no closed exchanges, no detector that the policy leaves out."""
+    """Only what verdicts hang on: no history, no counts, no detector that the policy leaves out."""
+    kind = type(event)
+    if kind not in _JUDGED and kind not in _HANDLERS:
+        return state
     return evolve(state, **_changes(state, event, _JUDGED))
 
 
@@ -84,7 +87,7 @@ _PARTS = _by_kind(
     metrics=metrics.HANDLERS,
     background=background.HANDLERS,
 )
-_JUDGED = _by_kind(history=history.OPEN_EXCHANGE, recovery=engine.WITH_A_SAY)
+_JUDGED = _by_kind(recovery=engine.WITH_A_SAY)
 
 
 _PIECES = frozenset({events.ReplyDelta, events.ToolProgress})

@@ -309,19 +309,3 @@ HANDLERS: dict[type[events.Event], Callable[[History, Any], History]] = {
     events.Compacted: _compacted,
     events.Rewound: _rewound,
 }
-
-
-def _exchange_over(history: History, _: events.Event) -> History:
-    return evolve(history, reply=None, results=())
-
-
-OPEN_EXCHANGE: dict[type[events.Event], Callable[[History, Any], History]] = {
-    events.RunStarted: _exchange_over,
-    events.ReplyFinished: _reply_finished,
-    events.ToolSucceeded: _tool_ended,
-    events.ToolFailed: _tool_ended,
-    events.ToolRefused: _tool_ended,
-    events.ToolCancelled: _tool_ended,
-    events.IterationFinished: _exchange_over,
-}
-"""Of the history the exchange that is under way alone."""

@@ -24,6 +24,7 @@ from tui_agent.core.decision.tool_calls import arguments_of, as_error
 from tui_agent.core.evolve import evolve
 from tui_agent.core.fold import apply_judged
 from tui_agent.core.names import unanswered
+from tui_agent.core.projections.history import History
 from tui_agent.core.recovery.policy import RecoveryPolicy, policy_of_run, preset
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.state import RunState
@@ -234,7 +235,7 @@ class Judge:
             recovery.attempts.entries or recovery.stuck.patterns or recovery.breakers.states
         ):
             return  # nothing that refuses a call
-        step = decide(self.state)
+        step = decide(evolve(self.state, history=History(reply=reply)))
         for event in step.events if isinstance(step, Record) else ():
             if isinstance(event, events.ToolRefused):
                 key = f"{event.refusal} {event.key}"
