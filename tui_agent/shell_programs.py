@@ -56,7 +56,8 @@ def program_name(word: str) -> str:
 
 def base_name(word: str) -> str:
     """The program's name, wherever it lies."""
-    return re.sub(r"\.(?:exe|cmd|bat)$", "", word.rpartition("/")[2]) or word
+    name = word.rpartition("/")[2]
+    return (name[:-4] if name.endswith((".exe", ".cmd", ".bat")) else name) or word
 
 
 def interprets(name: str) -> bool:

@@ -313,8 +313,10 @@ def brings_back(entry: AttemptEntry, result: CallResult) -> bool:
     """Whether this success says that what did not answer the blocked call may do so now: it names the same port, or it
     starts something.
     """
+    if entry.again is None or entry.settled == "skip" or not result.passed:
+        return False
     command = command_of(result.input)
-    if entry.again is None or entry.settled == "skip" or command is None or not result.passed:
+    if command is None:
         return False
     ports = _PORT.findall(f"{command_of(entry.input) or ''}\n{entry.last_message}")
     return any(re.search(rf"(?<!\d){port}(?!\d)", command) for port in ports) or (

@@ -261,11 +261,9 @@ def _runs_code(word: str) -> bool:
 def script_of(words: Sequence[str]) -> str:
     """The script's file name, where an interpreter or the shell itself runs one."""
     if _runs_code(words[0]):
-        word = next((word for word in words[1:_MOST_WORDS] if not word.startswith("-")), "")
-    else:
-        word = words[0] if "/" in words[0] else ""
-    name = base_name(word)
-    return name if _SCRIPT.search(name) or not _runs_code(words[0]) else ""
+        name = base_name(next((word for word in words[1:_MOST_WORDS] if not word.startswith("-")), ""))
+        return name if _SCRIPT.search(name) else ""
+    return base_name(words[0]) if "/" in words[0] else ""
 
 
 def _failed_as_meant(script: str, output: str) -> bool:

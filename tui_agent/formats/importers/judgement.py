@@ -24,7 +24,6 @@ from tui_agent.core.decision.tool_calls import arguments_of, as_error
 from tui_agent.core.evolve import evolve
 from tui_agent.core.fold import apply_judged
 from tui_agent.core.names import unanswered
-from tui_agent.core.projections.history import History
 from tui_agent.core.recovery.policy import RecoveryPolicy, policy_of_run, preset
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.state import RunState
@@ -231,13 +230,13 @@ class Judge:
     def _refusals(self, reply: events.ReplyFinished) -> None:
         """Calls that would not have run although the recording says that they did; each is marked once."""
         recovery = self.state.recovery
-        if not reply.calls or not (
-            recovery.attempts.entries or recovery.stuck.patterns or recovery.breakers.states
-        ):
+        if not (recovery.attempts.entries or recovery.stuck.patterns or recovery.breakers.states):
             return  # nothing that refuses a call
-        step = decide(evolve(self.state, history=History(reply=reply)))
+        if all(recovery.permit(call.name, call.key).allowed for call in reply.calls) and len(reply.calls) < 2:
+            return
+        step = decide(evolve(self.state, history=evolve(self.state.history, reply=reply, results=())))
         for event in step.events if isinstance(step, Record) else ():
-            if isinstance(event, events.ToolRefused):
+            if isinstance(event, events.ToolRefused) and event.refusal in _WITHHELD:
                 key = f"{event.refusal} {event.key}"
                 if key not in self.withheld:
                     self.withheld = self.withheld | {key}
