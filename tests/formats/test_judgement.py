@@ -159,3 +159,34 @@ def test_what_is_only_judged_comes_to_the_same_state_but_for_what_a_screen_shows
     for event in judged(load_transcripts(samples.write(tmp_path, name))[0].events):
         shown, unseen = apply(shown, event), apply_unseen(unseen, event)
     assert unseen == evolve(shown, conversation=unseen.conversation, timeline=unseen.timeline)
+
+
+@pytest.mark.parametrize("name", samples.NAMES)
+@pytest.mark.parametrize("policy", sorted(PRESETS))
+def test_the_detectors_with_a_say_come_to_what_all_come_to(tmp_path: Path, name: str, policy: str) -> None:
+    """Judging leaves out the others, the history and the counts."""
+    shown, said = RunState(), None
+    for event in judged(load_transcripts(samples.write(tmp_path, name))[0].events, policy):
+        if isinstance(event, VerdictReached):
+            assert event.verdicts == said
+        shown = apply(shown, event)
+        said = tuple(record for record in shown.recovery.last_verdicts if record.reason)
+
+
+def test_an_answer_by_a_call_that_would_have_been_sent_back_is_judged() -> None:
+    edited = Turn(calls=[Call("1", "edit_file", "{}", {"path": "a.py", "old": "x", "new": "y"})])
+    edited.results["1"] = Result("ok", "done", changed=("a.py",))
+    answer = '{"answer": "All tests pass now."}'
+    done = Turn(calls=[Call("2", "finish", answer, {"answer": "All tests pass now."})])
+    done.results["2"] = Result("ok", "")
+    failed = _turn("0", "bash", "boom", command="make")
+    again = Turn(calls=[*done.calls, *_turn("3", "bash", command="make").calls], results=dict(done.results))
+    events = judged(_facts(edited, done), "combined")
+    assert isinstance(events[-1], RunFinished)
+    assert isinstance(judged(_facts(failed, edited, again), "combined")[-1], RunFinished)
+
+
+def test_what_is_judged_is_numbered_from_one() -> None:
+    for policy in PRESETS:
+        numbers = [event.seq for event in judged(_facts(*SAME), policy)]
+        assert numbers == list(range(1, len(numbers) + 1))

@@ -133,12 +133,14 @@ class Growing:
         if reader is None or (recording.again and recording.document is None):
             reader = self._begin(recording)
         records, lines = reader.records(recording), recording.lines
-        if recording.document is not None and self._source is not None:
-            known, self._marks = self._marks, [hash(json.dumps(record)) for record in records]
-            stand = equal_ones(known, self._marks)
-            if stand < len(known) and not reader.revises:
-                reader, stand = self._begin(recording), 0
-            records, lines = records[stand:], []
+        if recording.document is not None:
+            lines = []
+            if self._source is not None:  # it is read on
+                known, self._marks = self._marks, [hash(json.dumps(record)) for record in records]
+                stand = _equal(known, self._marks)
+                if stand < len(known) and not reader.revises:
+                    reader, stand = self._begin(recording), 0
+                records = records[stand:]
         reader.report.damaged += recording.damaged
         reader.report.torn = recording.torn
         reader.read(records, lines)
