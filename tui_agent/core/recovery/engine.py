@@ -394,9 +394,7 @@ def _iteration_judged(state: RecoveryState, event: events.IterationFinished) -> 
     return _ended(state, event, state.with_a_say)
 
 
-def _ended(
-    state: RecoveryState, event: events.IterationFinished, detectors: frozenset[str]
-) -> RecoveryState:
+def _ended(state: RecoveryState, event: events.IterationFinished, detectors: frozenset[str]) -> RecoveryState:
     """The iteration is over: `detectors` are given all of it."""
     policy, reply = state.policy, state.reply
     results = in_call_order(state.pending)
