@@ -33,7 +33,7 @@ def apply(state: RunState, event: events.Event) -> RunState:
     attempt = _attempt(state, event) if kind in _OF_A_CALL else 1
     changes = _changes(state, event)
     counts: metrics.Metrics = changes.get("metrics", state.metrics)
-    answer = counts.incidents.answer(event)
+    answer = counts.incidents.answer(event) if kind is events.ToolFailed else ""
     before, after = state.metrics.incidents.recovered, counts.incidents.recovered
     recovered = after.tail(len(before)) if after is not before else ()
     around = Surroundings(attempt, recovered, counts, answer)

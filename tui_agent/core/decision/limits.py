@@ -14,16 +14,18 @@ from tui_agent.core.state import RunState
 
 def before_iteration(state: RunState) -> Step | None:
     """What the bounds of the run demand before another iteration."""
-    unpriced = _unpriced(state)
+    run = state.run
+    unpriced = _unpriced(state) if run.limits else None
     if unpriced is not None:
         return Record((unpriced,))
-    run = state.run
     if run.iteration >= run.max_iterations:
         every = run.max_iterations
         used = "The only step is" if every == 1 else f"All {every} steps are"
         reason = f"{used} used up without an answer."
         ended = partial(state, events.Outcome.PARTIAL, reason, "max_iterations", Rule.LIMIT_ITERATIONS)
         return end(state, ended)
+    if not run.limits:
+        return None
     spent = budgets.exceeded(state)
     if spent is not None:
         return _over_budget(state, spent)

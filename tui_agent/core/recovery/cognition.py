@@ -82,8 +82,12 @@ class CognitiveState:
         chance = self.next_step.chance
         return chance if policy.cognition == "chance" and chance is not None else self.confidence
 
-    def apply(self, iteration: Iteration, policy: RecoveryPolicy, *, moved: bool = False) -> CognitiveState:
-        """One with denials, cancellations or an answer alone changes nothing. `moved`: it changed the workspace."""
+    def apply(
+        self, iteration: Iteration, policy: RecoveryPolicy, *, moved: bool = False, shown: bool = True
+    ) -> CognitiveState:
+        """One with denials, cancellations or an answer alone changes nothing. `moved`: it changed the workspace;
+        `shown`: the chance is estimated under the walk too, which does not go by it.
+        """
         failing = iteration.failing(policy)
         idle = failing or iteration.refused or iteration.unanswered
         if not (iteration.succeeded or idle or iteration.failed):
@@ -97,10 +101,11 @@ class CognitiveState:
                 confidence = max(0.0, confidence - policy.confidence_down)
         uncertainties, unknown = self._lines_after(iteration)
         shapes, repeated = self._shapes_after(iteration, policy, moved=moved)
+        estimates = shown or policy.cognition == "chance"
         changed = evolve(
             self,
             confidence=round(confidence, 6),
-            next_step=self.next_step.apply(iteration),
+            next_step=self.next_step.apply(iteration) if estimates else self.next_step,
             stall=stall,
             uncertainties=uncertainties,
             unknown_tool_lines=unknown,

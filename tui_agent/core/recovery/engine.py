@@ -398,7 +398,8 @@ def _ended(state: RecoveryState, event: events.IterationFinished, detectors: fro
     """The iteration is over: `detectors` are given all of it."""
     policy, reply = state.policy, state.reply
     results = in_call_order(state.pending)
-    changes, marks, moved = state.changes, (0,) * len(results), ()
+    changes, marks = state.changes, (0,) * len(results)
+    moved: tuple[bool, ...] = ()
     if detectors is _EVERY or policy.trials != "off" or policy.findings:
         changes, marks, moved = changes.apply(results, state._effects(), state.seen)
     findings, results = state.findings.judge(results, changes, marks)
@@ -428,7 +429,8 @@ def _ended(state: RecoveryState, event: events.IterationFinished, detectors: fro
         folded["streak"] = state.streak.apply(last, policy)
     if verdict.COGNITION in detectors:
         moves = trials_count and changes.count > state.changes.count
-        folded["cognition"] = state.cognition.apply(last, policy, moved=moves)
+        shown = detectors is _EVERY
+        folded["cognition"] = state.cognition.apply(last, policy, moved=moves, shown=shown)
     if verdict.STUCK in detectors:
         folded["stuck"] = state.stuck.apply(last, policy, moved if trials_count else (), state.wanted)
     if verdict.BREAKER in detectors:
@@ -624,5 +626,8 @@ HANDLERS: dict[type[events.Event], Callable[[RecoveryState, Any], RecoveryState]
     events.Notice: _notice,
 }
 
-WITH_A_SAY = {**HANDLERS, events.IterationFinished: _iteration_judged}
+WITH_A_SAY: dict[type[events.Event], Callable[[RecoveryState, Any], RecoveryState]] = {
+    **HANDLERS,
+    events.IterationFinished: _iteration_judged,
+}
 """The same without the detectors that the policy leaves out, which are there to be shown."""

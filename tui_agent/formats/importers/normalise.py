@@ -129,7 +129,7 @@ class GrowingFacts:
         steps = self.transcript.steps
         while place < len(steps):
             step, end = steps[place], place + 1
-            if not isinstance(step, Remarked):
+            if self.summary is None and not isinstance(step, Remarked):  # it may be read on
                 self._places.append(_Place(place, len(self.events), copy(builder)))
             while isinstance(step, Said) and end < len(steps) and isinstance(said := steps[end], Said):
                 step, end = Said(f"{step.text}\n\n{said.text}", step.at), end + 1
