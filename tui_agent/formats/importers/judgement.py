@@ -108,6 +108,7 @@ def is_judgement(event: events.Event) -> bool:
 
 
 class _Key(NamedTuple):
+    tool: str
     arguments: dict[str, JsonValue]
     key: str
 
@@ -220,9 +221,9 @@ class Judge:
 
     def _key(self, call: str, tool: str, arguments: dict[str, JsonValue]) -> _Key:
         known = self.keys.get(call)
-        if known is not None and known.arguments is arguments:
+        if known is not None and known.arguments is arguments and known.tool == tool:
             return known
-        return _Key(arguments, self.state.recovery.key(tool, arguments))
+        return _Key(tool, arguments, self.state.recovery.key(tool, arguments))
 
     def _reports_error(self, event: events.ToolSucceeded) -> bool:
         return self.policy.error_prefix == "every_tool" and event.content.startswith("Error:")
