@@ -137,7 +137,7 @@ class Growing:
             lines = []
             if self._source is not None:  # it is read on
                 known, self._marks = self._marks, [hash(json.dumps(record)) for record in records]
-                stand = _equal(known, self._marks)
+                stand = equal_ones(known, self._marks)
                 if stand < len(known) and not reader.revises:
                     reader, stand = self._begin(recording), 0
                 records = records[stand:]
