@@ -14,7 +14,7 @@ __all__ = ["home"]
 
 
 def begin(home: Path, *arguments: str) -> None:
-    """A prompt is heard. Where the machine is busy the first hooks may give up before a keeper is there."""
+    """A prompt is heard. Where the machine is busy the first hooks may give up before a daemon is there."""
     for _ in range(20):
         run(claude("UserPromptSubmit", prompt="fix it"), *arguments)
         if conversation(home / "state" / "sessions", "claude-code", "s1") is not None:

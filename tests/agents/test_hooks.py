@@ -1,4 +1,4 @@
-"""Hooks of another agent, as it runs them: a process for each event, the keeper behind all, journals beside it."""
+"""Hooks of another agent, as it runs them: a process for each event, the daemon behind all, journals beside it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 
 from tui_agent.agents import door
+from tui_agent.agents.daemon import LOG, Daemon
 from tui_agent.agents.dialect import Moment
 from tui_agent.agents.dialects import DIALECTS
-from tui_agent.agents.keeper import LOG, Keeper
 from tui_agent.core import events
 from tui_agent.formats.importers.judgement import judged
 from tui_agent.formats.importers.load import load_transcripts
@@ -39,20 +39,20 @@ Hook = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A short path, since sockets have one. Keepers that begin here end when it is gone."""
+    """A short path, since sockets have one. Daemons that begin here end when it is gone."""
     folder = Path(tempfile.mkdtemp(prefix="hooks"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
     monkeypatch.setenv("AGENT_TUI_STATE_DIR", str(folder / "state"))
     (folder / "work").mkdir()
     monkeypatch.chdir(folder / "work")
     yield folder
-    for pid in keepers(folder):
+    for pid in daemons(folder):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     shutil.rmtree(folder)
 
 
-def keepers(home: Path) -> list[int]:
+def daemons(home: Path) -> list[int]:
     """Those that serve there: each writes its number into its lock."""
     return [int(lock.read_text()) for lock in (home / "agent-tui").glob("*.lock") if lock.read_text()]
 
@@ -300,7 +300,7 @@ def test_a_sub_agent_is_a_session_of_its_own(home: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [60, pytest.param(200, marks=pytest.mark.slow)])
-def test_a_keeper_that_is_killed_and_hooks_that_come_at_once_lose_nothing(home: Path, number: int) -> None:
+def test_a_daemon_that_is_killed_and_hooks_that_come_at_once_lose_nothing(home: Path, number: int) -> None:
     for made in range(1, 3):
         run(batch("make", made, "Exit code 2\nno rule"))
     killed: set[int] = set()
@@ -312,12 +312,12 @@ def test_a_keeper_that_is_killed_and_hooks_that_come_at_once_lose_nothing(home: 
         one.stdin.close()
         many.append(one)
         if made % 20 == 10:
-            for pid in set(keepers(home)) - killed:
+            for pid in set(daemons(home)) - killed:
                 os.kill(pid, signal.SIGKILL)
                 killed.add(pid)
     assert [one.wait(60) for one in many] == [0] * number
     assert killed
-    assert len(keepers(home)) == 1
+    assert len(daemons(home)) == 1
     run(batch("make", 3, "Exit code 2\nno rule"))
     assert decision(run(claude("PreToolUse", **bash("make", 4))))[0] == "ask"
     (journal,) = journals(home)
@@ -326,15 +326,15 @@ def test_a_keeper_that_is_killed_and_hooks_that_come_at_once_lose_nothing(home: 
     assert [event.seq for event in journal] == list(range(1, len(journal) + 1))
 
 
-def test_an_event_that_was_recorded_as_its_keeper_died_is_answered_and_not_recorded_again(home: Path) -> None:
+def test_an_event_that_was_recorded_as_its_daemon_died_is_answered_and_not_recorded_again(home: Path) -> None:
     words = ["claude-code", "refuse", "", str(Path.cwd()), f"AGENT_TUI_STATE_DIR={home / 'state'}"]
     failed = json.dumps(batch("make", 1, "Exit code 2\nno rule")).encode()
-    first = Keeper()
+    first = Daemon()
     asked = json.dumps(claude("UserPromptSubmit", prompt="fix it")).encode()
     first.answer(words, asked)
     note = first.answer(words, failed)
     first.close()
-    second = Keeper()
+    second = Daemon()
     assert second.answer(words, asked, again=True) == {}
     assert (second.answer(words, failed, again=True), bool(note)) == (note, True)
     (journal,) = journals(home)
@@ -346,7 +346,7 @@ def test_what_a_full_disk_does_not_take_is_written_when_there_is_room(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = ["claude-code", "refuse", "", str(Path.cwd()), f"AGENT_TUI_STATE_DIR={home / 'state'}"]
-    keeper, write, room = Keeper(), os.write, [700]
+    daemon, write, room = Daemon(), os.write, [700]
 
     def full(descriptor: int, data: bytes) -> int:
         if not room[0]:
@@ -357,11 +357,11 @@ def test_what_a_full_disk_does_not_take_is_written_when_there_is_room(
 
     monkeypatch.setattr(os, "write", full)
     for number in range(1, 4):
-        assert keeper.answer(words, json.dumps(batch("make", number, "Exit code 2\nno rule")).encode())
+        assert daemon.answer(words, json.dumps(batch("make", number, "Exit code 2\nno rule")).encode())
     again = json.dumps(claude("PreToolUse", **bash("make", 4))).encode()
-    assert decision(keeper.answer(words, again))[0] == "ask"
+    assert decision(daemon.answer(words, again))[0] == "ask"
     room[0] = 1 << 20
-    keeper.answer(words, json.dumps(batch("make", 5, "")).encode())
+    daemon.answer(words, json.dumps(batch("make", 5, "")).encode())
     (journal,) = journals(home)
     assert sum(isinstance(event, events.ToolFailed) for event in journal) == 3
     assert [event.seq for event in journal] == list(range(1, len(journal) + 1))
@@ -491,7 +491,7 @@ def test_every_agent_has_seeds() -> None:
 @pytest.mark.parametrize("number", [1_500, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_mutated_events_are_answered_or_left(home: Path, number: int) -> None:
     """What is answered is an object, and the journals stay whole."""
-    keeper, source = Keeper(), random.Random(7)
+    daemon, source = Daemon(), random.Random(7)
     places = [str(Path.cwd()), f"AGENT_TUI_STATE_DIR={home / 'state'}"]
     for _ in range(number):
         agent = source.choice(list(SEEDS))
@@ -507,7 +507,7 @@ def test_mutated_events_are_answered_or_left(home: Path, number: int) -> None:
             if keys:
                 target[source.choice(keys)] = copy.deepcopy(source.choice(ODD))
         words = [source.choice([agent, agent, ""]), source.choice(["refuse", "note", "off"]), "", *places]
-        answer = keeper.answer(words, json.dumps(record).encode(), again=source.random() < 0.1)
+        answer = daemon.answer(words, json.dumps(record).encode(), again=source.random() < 0.1)
         assert isinstance(answer, dict)
         json.dumps(answer).encode()
     for journal in journals(home):
@@ -567,7 +567,7 @@ COMMANDS = ["make", "make test", "pytest -q", "cat notes.txt", "sed -i s/a/b/ ap
 
 @pytest.mark.parametrize("agent", FORMS)
 def test_a_run_is_judged_as_its_recording_is(home: Path, agent: str) -> None:
-    dialect, keeper = DIALECTS[agent], Keeper()
+    dialect, daemon = DIALECTS[agent], Daemon()
     event, form = FORMS[agent]
     words = [agent, "off", "combined", "", f"AGENT_TUI_STATE_DIR={home / 'state'}"]
     common = {"permission_mode": "bypassPermissions", dialect.fields.session: "s"}
@@ -576,7 +576,7 @@ def test_a_run_is_judged_as_its_recording_is(home: Path, agent: str) -> None:
     prompt = next((name for name, moment in dialect.events.items() if moment is Moment.PROMPT), "")
     if prompt:
         asked = {dialect.fields.event: prompt, **common, "prompt": "fix it"}
-        keeper.answer(words, json.dumps(asked).encode())
+        daemon.answer(words, json.dumps(asked).encode())
     source = random.Random(agent)
     steps: list[Step] = [Said("fix it", 1.0)] if prompt else []
     for number in range(60):
@@ -590,7 +590,7 @@ def test_a_run_is_judged_as_its_recording_is(home: Path, agent: str) -> None:
             **common,
             **({"tool_calls": [told]} if dialect.fields.batch else told),
         }
-        keeper.answer(words, json.dumps(record).encode())
+        daemon.answer(words, json.dumps(record).encode())
         call = Call(f"c{number}", "Bash", json.dumps({"command": command}), {"command": command})
         ended = Result("failed", out, message=exit_message(code, out)) if code else Result("ok", out)
         steps.append(Turn(calls=[call], results={call.id: ended}))
@@ -618,7 +618,7 @@ RUNS = Path(__file__).resolve().parents[3] / "shared" / "labelled-runs" / "swebe
 
 @pytest.mark.skipif(not RUNS.is_dir(), reason="the recorded runs are not here")
 def test_recorded_runs_are_judged_as_analyze_judges_them(home: Path) -> None:
-    keeper = Keeper()
+    daemon = Daemon()
     words = ["claude-code", "off", "combined", str(Path.cwd()), f"AGENT_TUI_STATE_DIR={home / 'state'}"]
     for path in sorted(RUNS.iterdir())[:12]:
         recorded = load_transcripts(path)[0].events
@@ -645,7 +645,7 @@ def test_recorded_runs_are_judged_as_analyze_judges_them(home: Path) -> None:
                 case events.IterationFinished() if ended:
                     heard.append(claude("PostToolBatch", tool_calls=ended, **alone))
         for record in heard:
-            keeper.answer(words, json.dumps(record).encode())
+            daemon.answer(words, json.dumps(record).encode())
         whole = judged(recorded, "combined", operator_present=False)
         folder = next((home / "state" / "sessions").iterdir())
         assert _verdicts(read_journal(folder).events) == _verdicts(whole)

@@ -24,6 +24,8 @@ from tui_agent.agents.supervision import GO_ON
 
 CALL = "python3 nope.py"
 TRIES = 5
+PATIENCE = 900.0
+"""Seconds for a program to end, however busy the machine is."""
 
 
 def completion(number: int, tool: str, given: dict[str, Any]) -> Answer:
@@ -209,7 +211,7 @@ async def run(command: tuple[str, ...], where: dict[str, Any]) -> tuple[int | No
     process = await asyncio.create_subprocess_exec(
         *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, **where
     )
-    said, _ = await asyncio.wait_for(process.communicate(), 120)
+    said, _ = await asyncio.wait_for(process.communicate(), PATIENCE)
     return process.returncode, said.decode().strip()
 
 
@@ -253,7 +255,7 @@ async def test_it_is_taken_up_again_after_its_connection_broke(program: Program)
             stderr=asyncio.subprocess.PIPE,
             **where,
         )
-        said, told = await asyncio.wait_for(process.communicate(), 200)
+        said, told = await asyncio.wait_for(process.communicate(), PATIENCE)
     assert (process.returncode, said.decode().strip()[-10:]) == (0, "I gave up."), told.decode()
     assert "resumed 1 time" in told.decode().splitlines()[-1]
     asked = json.dumps(model.requests[-1].body[program.history])
@@ -294,7 +296,7 @@ async def test_it_is_ended_where_it_is_stuck(program: Program) -> None:
             stderr=asyncio.subprocess.PIPE,
             **where,
         )
-        _, told = await asyncio.wait_for(process.communicate(), 200)
+        _, told = await asyncio.wait_for(process.communicate(), PATIENCE)
     assert process.returncode == 4, told.decode()
     assert "it is stuck" in told.decode().splitlines()[-1]
 

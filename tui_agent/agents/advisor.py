@@ -305,7 +305,7 @@ def lane_folder(sessions: Path, agent: str, session: str, lane: str, at: float) 
 
 
 def _has_events(journal: Path) -> bool:
-    """Whether its first line is whole: a keeper may have died, or the disk been full, before that."""
+    """Whether its first line is whole: a daemon may have died, or the disk been full, before that."""
     with suppress(FileNotFoundError), journal.open("rb") as file:
         return file.readline(LONGEST).endswith(b"\n")
     return False

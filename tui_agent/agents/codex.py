@@ -1,4 +1,4 @@
-"""Codex CLI: tried with version 0.169.0.
+"""Codex CLI: tried with version 0.171.0.
 
 Its event after a call has the output and nothing of how it ended. The session's own file has it by then: the command's
 item, with its exit code, is among the last lines.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from tui_agent.agents import door
+from tui_agent.agents import hook_client
 from tui_agent.cli.options import Parser, one_of
 
 ADVISE = ("off", "note", "refuse")
@@ -47,5 +47,5 @@ def main(arguments: Sequence[str]) -> int:
     """Answer the event; always 0."""
     options = parser().parse(arguments)
     sys.argv[1:] = [options.agent, options.advise, options.policy]
-    door.main()
+    hook_client.main()
     return 0

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tui_agent.agents.daemon import last_event, log_counts
 from tui_agent.agents.dialect import Dialect
 from tui_agent.agents.dialects import DIALECTS
 from tui_agent.agents.installing import (
@@ -23,7 +24,6 @@ from tui_agent.agents.installing import (
     to_install,
     to_uninstall,
 )
-from tui_agent.agents.keeper import last_event, log_counts
 from tui_agent.cli.hook import add_advice_options
 from tui_agent.cli.options import Parser, UsageError, add_place_options, one_of, overrides
 from tui_agent.config.settings import Settings, load_settings

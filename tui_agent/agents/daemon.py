@@ -22,7 +22,7 @@ from typing import Any, cast, get_args
 from tui_agent.agents import dialects
 from tui_agent.agents.advisor import Advice, Advise, Lane, lane_folder
 from tui_agent.agents.dialect import Dialect, Heard, Moment
-from tui_agent.agents.door import LARGEST
+from tui_agent.agents.hook_client import LARGEST
 from tui_agent.config.settings import Settings, load_settings
 from tui_agent.core.recovery.policy import preset
 from tui_agent.store.journal import sessions_folder
@@ -46,7 +46,7 @@ _ENDS = frozenset({Moment.ANSWERED, Moment.ENDED})
 logger = logging.getLogger("tui_agent.hooks")
 
 
-class Keeper:
+class Daemon:
     """The lanes, and what is answered to each event."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Keeper:
 
     def answer(self, words: list[str], event: bytes, *, again: bool = False) -> dict[str, Any]:
         """The answer to an event, {} for none. `words`: agent, advise, policy, folder, variables. `again`: another
-        keeper died over it, and may have recorded it. Never raises.
+        daemon died over it, and may have recorded it. Never raises.
         """
         try:
             agent, advise, policy, folder, *variables = words
@@ -85,7 +85,7 @@ class Keeper:
             return {}
 
     def close(self) -> None:
-        """Let another keeper have the lanes."""
+        """Let another daemon have the lanes."""
         while self._lanes:
             self._lanes.popitem()[1].close()
 
@@ -185,7 +185,7 @@ def _log_to(state_dir: Path) -> None:
 # --- the process -----------------------------------------------------------------------------------------------------
 
 
-def serve(listener: socket.socket, path: Path, keeper: Keeper, stay: float = STAY) -> None:
+def serve(listener: socket.socket, path: Path, daemon: Daemon, stay: float = STAY) -> None:
     """Answer until nobody has come for `stay` seconds, or the socket is no longer at `path`."""
     ends = time.monotonic() + stay
     while (left := ends - time.monotonic()) > 0 and path.exists():
@@ -197,9 +197,9 @@ def serve(listener: socket.socket, path: Path, keeper: Keeper, stay: float = STA
         with caller, suppress(OSError, ValueError):
             caller.settimeout(_PATIENCE)
             again, words, event = _request(caller)
-            answer = keeper.answer(words, event, again=again)
+            answer = daemon.answer(words, event, again=again)
             caller.sendall((json.dumps(answer, ensure_ascii=False) if answer else "").encode() + b"\n")
-        keeper.learn()
+        daemon.learn()
         ends = time.monotonic() + stay
 
 
@@ -228,5 +228,5 @@ def main() -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen(256)
-        serve(listener, path, Keeper())
+        serve(listener, path, Daemon())
     path.unlink(missing_ok=True)
