@@ -12,16 +12,9 @@ if TYPE_CHECKING:
     from tui_agent.core.state import RunState
     from tui_agent.session.session import Session
 
-
 WRONG_USAGE = 2
-
-
 LEFT_BY_SIGNAL = 130
-
-
 HISTORY_FILE = "prompt-history.jsonl"
-
-
 LISTED_RULES = 3
 """Rules that a notification names."""
 
