@@ -22,7 +22,7 @@ from tests.kept_host import environment
 from tests.models.test_host_process import exists, reply_of, request
 from tests.openai_server import OpenAIServer, text
 from tui_agent.models import borrowed
-from tui_agent.models.borrowed import code_in_use
+from tui_agent.models.borrowed import SOCKET, code_in_use
 from tui_agent.models.hosted import HostedModel, host_environment
 from tui_agent.models.prepared import is_ours
 from tui_agent.processes import without_secrets
@@ -54,7 +54,7 @@ Lender(listener, Path(sys.argv[1]), prepared, float(sys.argv[3])).serve()
 @contextmanager
 def lender(folder: Path, *, stay: float = 600.0, code: str = "") -> Iterator[subprocess.Popen[str]]:
     """A prepared process whose litellm is pretended: the import of the real one takes seconds."""
-    path = folder / "agent-tui" / "model-host"
+    path = folder / "agent-tui" / SOCKET
     path.parent.mkdir(mode=0o700)
     command = [sys.executable, "-c", LENDER, str(path), code or code_in_use(), str(stay)]
     own = host_environment({**without_secrets(environment()), "READ": "before"})
@@ -170,7 +170,7 @@ def test_a_run_at_a_terminal_leaves_a_host_that_doctor_shows_and_a_run_in_ci_non
 async def test_what_forks_hosts_ends_by_itself_and_takes_its_socket_away(runtime: Path) -> None:
     with lender(runtime, stay=0.05) as process:
         await asyncio.to_thread(process.wait, 60)
-        assert not (runtime / "agent-tui" / "model-host").exists()
+        assert not (runtime / "agent-tui" / SOCKET).exists()
 
 
 @pytest.mark.parametrize(("variables", "code"), [({"READ": "after"}, ""), ({}, "older")])
@@ -236,7 +236,7 @@ NEW_PRIVILEGES = "import ctypes; ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)\n"
 def test_only_a_process_behind_no_more_walls_is_lent_a_host(
     runtime: Path, before: str, wrapper: tuple[str, ...], lent: bool
 ) -> None:
-    path = runtime / "agent-tui" / "model-host"
+    path = runtime / "agent-tui" / SOCKET
     with lender(runtime):
         command = [*wrapper, sys.executable, "-c", before + ASKS, str(path), code_in_use()]
         answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -246,7 +246,7 @@ def test_only_a_process_behind_no_more_walls_is_lent_a_host(
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 def test_another_user_who_reaches_the_socket_is_lent_nothing() -> None:
     with tempfile.TemporaryDirectory() as folder, lender(Path(folder)):
-        path = Path(folder, "agent-tui", "model-host")
+        path = Path(folder, "agent-tui", SOCKET)
         for place in (path, path.parent, path.parent.parent):
             place.chmod(0o777)
         command = [sys.executable, "-c", OTHER_USER + ASKS, str(path), code_in_use()]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.kept_host import environment
+from tests.openai_server import OpenAIServer, text
 from tui_agent.core.events import Fault, FaultKind
 from tui_agent.models.hosted import HostedModel, host_command, host_environment
 from tui_agent.models.protocol import ModelFault, ModelRequest, Reply
@@ -329,3 +330,19 @@ def test_calls_with_tools_work_without_the_private_flag_and_only_known_prices_ar
     assert works == ["works", "1", "works", "2"]
     assert float(prices[0]) > 0, "a known model at its provider"
     assert prices[1:] == ["None", "None"], "another server under the same name, an unknown model"
+
+
+async def test_no_tokenizer_is_loaded_for_a_call(tmp_path: Path) -> None:
+    imported = tmp_path / "imported"
+    python, *arguments = host_command()
+    shell = 'exec "$0" -X importtime "$@" 2> "$IMPORTED"'
+    model = HostedModel(
+        command=["/bin/sh", "-c", shell, python, *arguments],
+        environment={**environment(), "IMPORTED": str(imported)},
+    )
+    async with OpenAIServer(text("Hello.")) as server:
+        assert (await reply_of(model, request(server.url))).text == "Hello."
+        await model.close()
+    modules = imported.read_text()
+    assert "litellm.main" in modules
+    assert "tiktoken.load" not in modules

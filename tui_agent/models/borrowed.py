@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import warnings
+import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
@@ -35,7 +36,9 @@ _PATIENCE = 60.0
 """Seconds: a prepared process that has just been started imports litellm first."""
 _AT_A_TERMINAL = 300.0
 """Seconds to stay where nothing is set: a person who answers and starts again, not a day with 200 MB taken."""
-_SOCKET = "model-host"
+_INSTALLED = f"{sys.executable}\n{Path(__file__).parent}".encode()
+SOCKET = f"model-host-{zlib.crc32(_INSTALLED):08x}"
+"""One for each installation: two of them would send each other's away."""
 CALLERS = 16
 """Callers that may wait to be answered."""
 
@@ -55,7 +58,7 @@ def staying() -> int | None:
     if sys.platform != "linux":
         return None
     with suppress(OSError), socket.socket(socket.AF_UNIX) as asked:
-        asked.connect(str(_folder() / _SOCKET))
+        asked.connect(str(_folder() / SOCKET))
         pid, _, _ = struct.unpack("3i", asked.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
         return int(pid)
     return None
@@ -197,8 +200,8 @@ def _connected(folder: Path, environment: Mapping[str, str], stay: float) -> soc
     """A connection to the prepared process, which is started where there is none. Raises `OSError`."""
     import fcntl
 
-    path = folder / _SOCKET
-    with (folder / f"{_SOCKET}.lock").open("w") as lock:
+    path = folder / SOCKET
+    with (folder / f"{SOCKET}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two who find none start one
         connection = socket.socket(socket.AF_UNIX)
         try:

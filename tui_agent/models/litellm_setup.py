@@ -49,8 +49,10 @@ def load() -> Any:
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     litellm.num_retries = 0
-    # Otherwise counting the tokens of a Llama model goes to the network for its tokenizer, with retries.
+    # Otherwise counting the tokens of a Llama model goes to the network for its tokenizer, with retries,
     litellm.disable_hf_tokenizer_download = True
+    # and each stream has 50 MB of another tokenizer loaded before its first word. Servers say what they counted.
+    litellm.disable_token_counter = True
     # A hundred equal pieces may be the line of a table; a thousand are a model in a loop.
     litellm.REPEATED_STREAMING_CHUNK_LIMIT = 1_000
     for name in _LOGGERS:
