@@ -48,7 +48,7 @@ async def first_start(
     app = ConsoleApp(ConsoleArguments(overrides=overrides, config=tmp_path / "config.toml"))
     (tmp_path / "config.toml").write_text("", encoding="utf-8")
     async with app.run_test(size=(110, 34)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, PickScreen) and app.screen.focused is not None)
+        await until(pilot, lambda: isinstance(app.screen, PickScreen) and "Which model?" in picture(app))
         yield app, pilot
         await app.close_sessions()
 

@@ -272,7 +272,7 @@ async def test_what_is_typed_while_the_point_is_read_goes_to_the_screen_that_ope
         assert read.wait(20)
         return fork_point(*given)
 
-    monkeypatch.setattr("tui_agent.session.fork_point.fork_point", slowly)
+    monkeypatch.setattr("tui_agent.session.fork.fork_point", slowly)
     at = seq_of(events, EscalationAnswered)
     app = ConsoleApp(
         ConsoleArguments(overrides={"state_dir": path.parents[1]}, replay=str(path), at_event=at)

@@ -11,7 +11,7 @@ from pathlib import Path
 from tui_agent.processes import uncancelled
 
 
-class EditorError(Exception):
+class EditorError(ValueError):
     """The editor could not be used; the message says why and what to do."""
 
 

@@ -9,7 +9,6 @@ from tui_agent.core.names import Approval
 from tui_agent.frontend.commands.registry import shown_key
 
 if TYPE_CHECKING:
-    from tui_agent.core.state import RunState
     from tui_agent.session.session import Session
 
 WRONG_USAGE = 2
@@ -19,36 +18,30 @@ LISTED_RULES = 3
 """Rules that a notification names."""
 
 
-def notifications_on(state: RunState) -> list[str]:
-    """What the operator should know of a session that was opened again."""
+def notifications_on(session: Session, *, resumed: bool) -> list[str]:
+    """What the operator should know of a session that is open; of one that was opened again also what it allows."""
     from tui_agent.terminal_text import one_line
 
+    state, said = session.state, session.state.session
     notifications = []
     if state.running and state.run.iteration:
         notifications.append(
             f"A run is open in this session: {shown_key('auto')} goes on with it, {shown_key('step')} does one step, "
             "/stop ends it."
         )
-    if not Path(state.session.workspace).is_dir():
+    if not Path(said.workspace).is_dir():
         notifications.append(
-            f"The workspace {one_line(state.session.workspace)} is gone: tools will fail. "
+            f"The workspace {one_line(said.workspace)} is gone: tools will fail. "
             "Bring it back, or start anew with --workspace DIR."
         )
-    return notifications
-
-
-def grants_on(session: Session) -> list[str]:
-    """What runs without a question in a session that was opened again because it was allowed there before."""
-    from tui_agent.terminal_text import one_line
-
-    said = session.state.session
-    grants = []
+    if not resumed:
+        return notifications
     chosen_now = session.settings.sources["approve"].startswith("--")
     if said.approve not in {None, Approval.ASK} and not chosen_now:
-        grants.append(f"As before in this session, {said.approve.words}: /approve ask changes that.")
+        notifications.append(f"As before in this session, {said.approve.words}: /approve ask changes that.")
     if said.rules:
         rules = sorted(one_line(rule, 60) for rule in said.rules)
         more = f" and {len(rules) - LISTED_RULES} more" if len(rules) > LISTED_RULES else ""
         listed = ", ".join(rules[:LISTED_RULES])
-        grants.append(f"Allowed in this session before: {listed}{more}. /permissions takes them back.")
-    return grants
+        notifications.append(f"Allowed in this session before: {listed}{more}. /permissions takes them back.")
+    return notifications

@@ -13,13 +13,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from tui_agent.runtime.operator import GateReply
+
 if TYPE_CHECKING:
     from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
     from tui_agent.core.names import Mode
     from tui_agent.runtime.operator import (
         ApprovalReply,
         EscalationReply,
-        GateReply,
         RequestOutline,
         ServerReply,
     )
@@ -99,11 +100,6 @@ class ConsoleOperator:
         """Always: this operator sits at the screen."""
         return True
 
-    def bind(self, changed: Callable[[], None], auto: Callable[[], bool]) -> None:
-        """Connect the screen that shows the questions, and what knows the mode."""
-        self._changed = changed
-        self._auto = auto
-
     @property
     def waiting_gate(self) -> GateQuestion | None:
         """The request that waits to go out, if one does."""
@@ -132,8 +128,6 @@ class ConsoleOperator:
         if self.before_request is not None:
             await self.before_request()
         if self._auto():
-            from tui_agent.runtime.operator import GateReply
-
             return GateReply(outline.note)
         question = GateQuestion(outline)
         question.note = outline.note
@@ -145,8 +139,6 @@ class ConsoleOperator:
         gate = self.waiting_gate
         if gate is None:
             return False
-        from tui_agent.runtime.operator import GateReply
-
         return gate.settle(GateReply(gate.note))
 
     def rewrite_note(self, note: str | None) -> bool:

@@ -7,17 +7,16 @@ model runs in a process of its own.
 from __future__ import annotations
 
 import asyncio
-import importlib
 import shutil
-import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.frontend.arguments import ConsoleArguments, Newest
+from tui_agent.frontend.loading import load_modules, yielding_threads
 
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
@@ -48,28 +47,6 @@ REPLAY_MODULES = (
     "tui_agent.session.recordings",
 )
 """What a replay needs."""
-
-USUAL_PATIENCE = sys.getswitchinterval()
-PATIENCE = 0.0005
-"""Seconds after which the loading thread lets the screen's thread run."""
-
-
-@contextmanager
-def yielding_threads() -> Iterator[None]:
-    """While inside, threads let the screen's thread run at once."""
-    sys.setswitchinterval(PATIENCE)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(USUAL_PATIENCE)
-
-
-async def load_modules(names: Sequence[str]) -> None:
-    """Import a module at a time, keys answered in between."""
-    with yielding_threads():
-        for name in names:
-            await asyncio.to_thread(importlib.import_module, name)
-            await asyncio.sleep(0)
 
 
 @dataclass(frozen=True)

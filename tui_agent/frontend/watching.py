@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.agents.answers import conversation, leave
 from tui_agent.agents.dialects import DIALECTS
 from tui_agent.config.settings import Settings, load_settings
+from tui_agent.core.events import EscalationRaised
 from tui_agent.core.recovery.policy import preset
+from tui_agent.core.state import RunState
+from tui_agent.formats.importers.load import keep
 from tui_agent.frontend.arguments import ConsoleArguments
+from tui_agent.frontend.operator import WatchedQuestion
 from tui_agent.frontend.startup import Recorded
 from tui_agent.session.recordings import OpenedRecording
 from tui_agent.session.replay import Replay
 from tui_agent.store.journal import sessions_folder
 from tui_agent.store.journal_index import EventList
 from tui_agent.store.provenance import is_foreign
+from tui_agent.store.redaction import Redactor
+from tui_agent.watch.following import follow
+from tui_agent.watch.places import RUNNING
 from tui_agent.watch.watched import Watched
 
 _REACHES = (
@@ -33,6 +43,26 @@ class WatchedSession:
     source: EventList
     recorded: Recorded
     settings: Settings
+
+    def follow(self, wait: Callable[[float], object]) -> Iterator[int | None]:
+        """With each look how many of the events stand; it never ends. Raises `TranscriptError`."""
+        return follow(self.watched, wait=wait)
+
+    def may_run(self, state: RunState) -> bool:
+        """Whether a run is under way; one that has said nothing for long may be dead."""
+        return state.running and time.time() - state.at < RUNNING
+
+    def kept(self, seq: int) -> Path:
+        """A saved session of what is known up to an event. Raises `SessionError` where it cannot be written."""
+        known = [self.source.event(number) for number in range(1, seq + 1)]
+        sessions = sessions_folder(self.settings.state_dir)
+        return keep(known, self.watched.path, sessions, Redactor.from_environment(os.environ))
+
+    def question(self, asked: EscalationRaised) -> WatchedQuestion:
+        """What the policy would ask now."""
+        question = WatchedQuestion(asked)
+        question.reaches, question.reach = self.reach()
+        return question
 
     def reach(self) -> tuple[bool, str]:
         """Whether an answer gets to the agent, and that in a sentence."""

@@ -23,14 +23,14 @@ from tui_agent.frontend.arguments import ConsoleArguments, wanted_early
 from tui_agent.frontend.ascii_glyphs import ascii_glyphs
 from tui_agent.frontend.commands import registry as slash
 from tui_agent.frontend.commands.custom import send_custom_command
-from tui_agent.frontend.commands.model_offers import Offer, offers
+from tui_agent.frontend.commands.model_offers import Offer, found_now
 from tui_agent.frontend.commands.server_entries import names_a_server
 from tui_agent.frontend.commands.session_commands import explain, submit, values_of, with_servers
 from tui_agent.frontend.editor import edit
 from tui_agent.frontend.file_index import FileIndex
 from tui_agent.frontend.lines.escalation import attempts_before
 from tui_agent.frontend.lines.outline import outline_line
-from tui_agent.frontend.opening import HISTORY_FILE, LEFT_BY_SIGNAL, WRONG_USAGE, grants_on, notifications_on
+from tui_agent.frontend.opening import HISTORY_FILE, LEFT_BY_SIGNAL, WRONG_USAGE, notifications_on
 from tui_agent.frontend.operator import (
     AnyQuestion,
     ApprovalQuestion,
@@ -44,7 +44,6 @@ from tui_agent.frontend.resume_text import resume_command
 from tui_agent.frontend.startup import Opened, open_live
 from tui_agent.headless import HeadlessOperator
 from tui_agent.headless_output import Outlet
-from tui_agent.models.discovery import discover
 from tui_agent.models.scenario_checks import ScenarioError
 from tui_agent.plain import dialogues
 from tui_agent.plain.commands import LISTED, OFFERED, SHOW, PlainCommands
@@ -167,9 +166,8 @@ class PlainConsole:
             "Approvals": session.approve or settings.approve,
         }
         self.paper.lines(f"{label}: {one_line(str(text), 400)}" for label, text in facts.items())
-        self.paper.lines(notifications_on(opened.session.state))
-        if self.arguments.resume is not None:
-            self.paper.lines(grants_on(opened.session))
+        resumed = self.arguments.resume is not None
+        self.paper.lines(notifications_on(opened.session, resumed=resumed))
         self.paper.line(GREETING)
 
     async def _close(self) -> bool:
@@ -572,7 +570,7 @@ class PlainConsole:
             return False
         settings = await asyncio.to_thread(load_settings, self.arguments.overrides, self.arguments.config)
         self.paper.line("Looking for models.")
-        found = list(offers(await discover(settings, os.environ)))[:LISTED]
+        found = (await found_now(settings))[:LISTED]
         if not found:
             self.paper.line(
                 "No profile, no server and no provider's key was found; --model NAME takes any name."

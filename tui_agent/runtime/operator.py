@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
+if TYPE_CHECKING:
+    from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
 
 Decision = Literal["once", "session", "always", "everywhere", "deny"]
 Choice = Literal["answer", "retry", "edit", "skip", "partial", "stop", "continue"]

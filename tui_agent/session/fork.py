@@ -10,10 +10,10 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from tui_agent.core.events import Rewound, SessionStarted
-from tui_agent.session.fork_point import ForkPoint, open_parent
+from tui_agent.session.fork_point import ForkPoint, fork_point, open_parent
 from tui_agent.session.forked_journal import WhatIf, fork
 from tui_agent.session.opening import new_session_id
 from tui_agent.session.rewind import kept_then
@@ -23,6 +23,11 @@ from tui_agent.store.journal_index import JournalIndex
 from tui_agent.store.provenance import is_foreign
 from tui_agent.store.redaction import Redactor
 from tui_agent.store.retention import adopt_checkpoints
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tui_agent.core.state import RunState
 
 DROP = "drop"
 """As a note: send none (as in `/note drop`)."""
@@ -64,6 +69,14 @@ def fork_choice(
     )
     seq = point.answer_seq if answer and point.question is not None else point.seq
     return ForkChoice(seq, what_if, files)
+
+
+async def read_point(
+    parent: Path, state: RunState, seq: int | None, sessions_dir: Path
+) -> tuple[ForkPoint, Sequence[FileChange]]:
+    """Where a fork after event `seq` (None: the last) begins, and the files that are otherwise now."""
+    point = await asyncio.to_thread(fork_point, parent, state, seq)
+    return point, await changed_since(parent, sessions_dir, point.seq)
 
 
 async def changed_since(parent: Path, sessions_dir: Path, seq: int) -> tuple[FileChange, ...]:

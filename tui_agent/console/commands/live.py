@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tui_agent.console.prompt.message_queue import MessageQueue
     from tui_agent.console.prompt.own_run import OwnCommand
     from tui_agent.console.prompt.prompt import Prompt
-    from tui_agent.console.prompt.suggesting import OwnCommands
+    from tui_agent.console.prompt.suggesting import Suggesting
     from tui_agent.console.screens.dashboard_screen import DashboardScreen
     from tui_agent.console.tabs.live_session import LiveSession
     from tui_agent.core.events import BackgroundStarted
@@ -42,19 +42,18 @@ class LiveCommands(LiveView, ShownCommands):
     def __init__(
         self,
         screen: DashboardScreen,
-        *,
         live: LiveSession,
         queue: MessageQueue,
         prompt: Prompt,
         own_command: OwnCommand,
-        from_files: OwnCommands,
+        suggesting: Suggesting,
     ) -> None:
         super().__init__(screen)
         self._of_tab = live
         self._queue = queue
         self._prompt = prompt
         self._own_command = own_command
-        self._from_files = from_files
+        self._suggesting = suggesting
         self.own = {**self.own, "settings": self._settings, "keys": self._keys, "vim": self._vim}
 
     @property
@@ -63,7 +62,8 @@ class LiveCommands(LiveView, ShownCommands):
 
     @property
     def from_files(self) -> Sequence[CustomCommand]:
-        return () if self._from_files.known is None else self._from_files.known.commands
+        known = self._suggesting.from_files
+        return () if known is None else known.commands
 
     def handler(self, name: str) -> Callable[[str], Answer]:
         return self.own[name] if name in self.own else partial(OF_A_SESSION[name], self)

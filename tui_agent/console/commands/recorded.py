@@ -70,8 +70,7 @@ class ReplayCommands(ShownCommands):
             or is_foreign(folder, sessions_folder(self.settings.state_dir))
         ):
             return None
-        workspace = Path(state.session.workspace)
-        checkpoints = Checkpoints(self.settings.state_dir, workspace, state.session.id)
+        checkpoints = Checkpoints(self.settings.state_dir, Path(state.session.workspace), state.session.id)
         try:
             return Patch(await checkpoints.patch(before, after.ref), whole=after.exact)
         except SessionError:

@@ -16,6 +16,8 @@ from textual.app import App
 from textual.color import Color
 from textual.widget import Widget
 
+from tui_agent.console.looks.themes import read_themes, theme_folders, user_theme_folder
+
 if TYPE_CHECKING:
     from textual.css.stylesheet import Stylesheet
     from textual.dom import DOMNode
@@ -46,7 +48,21 @@ class ThemedApp(App[None]):
 
     def __init__(self) -> None:
         super().__init__()
+        self.theme_names: tuple[str, ...] = ()
+        self.theme_sources: dict[str, str] = {}
+        """Where the themes come from: `agent-tui` or `yours`; the others are Textual's own."""
         self._styled_by: WeakKeyDictionary[Screen[Any], Stylesheet] = WeakKeyDictionary()
+
+    async def learn_themes(self) -> None:
+        """Read all other themes; a file that is wrong is named and left out."""
+        themes, problems = await asyncio.to_thread(lambda: read_themes(theme_folders()))
+        for theme in themes.values():
+            self.register_theme(theme)
+        own = {theme.stem for theme in user_theme_folder().glob("*.toml")}
+        self.theme_sources = {name: "yours" if name in own else "agent-tui" for name in themes}
+        self.theme_names = (*themes, *(name for name in self.available_themes if name not in themes))
+        for problem in problems:
+            self.notify(problem.message, severity="warning", markup=False)
 
     def refresh_css(self, animate: bool = True) -> None:
         """Apply the styles: at once, or soon where they have to be parsed for another theme."""

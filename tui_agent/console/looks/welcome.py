@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,6 +12,7 @@ from tui_agent.config.settings import Settings, is_read_only
 from tui_agent.frontend.commands.registry import BY_NAME, shown_key
 from tui_agent.frontend.lines.styled import Line, Span, pad
 from tui_agent.quantities import age
+from tui_agent.store.errors import SessionError
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -76,6 +78,16 @@ def welcome(
         [(key, _row(shown_key(key) if key in BY_NAME else key, text, "accent bold")) for key, text in _TODO],
         [heading, *(_session(row, now()) for row in sessions[:SHOWN])] if sessions else (),
     )
+
+
+def welcome_now(settings: Settings) -> Welcome:
+    """As it stands. Reads the list of sessions, whose database is imported here: in the thread that reads it."""
+    from tui_agent.store.session_store import SessionStore
+
+    rows: list[SessionRow] = []
+    with suppress(SessionError):
+        rows = SessionStore(settings.state_dir).rows(settings.workspace)
+    return welcome(settings, [row for row in rows if row.runs and not row.problem])
 
 
 def _row(label: str, text: str, style: str = "muted") -> Line:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -132,7 +132,7 @@ class Dashboard(Vertical):
         self._frame.border_title = Content("Conversation")
         self._column = RecoveryColumn(id="recovery")
         self._panes: list[LinePane] = []
-        self._conversation: panes.ConversationPane | None = None
+        self.conversation: panes.ConversationPane | None = None
         self._strip: panes.IncidentStrip | None = None
         self.plan: panes.PlanLine | None = None
         self._came_from = 0
@@ -156,10 +156,10 @@ class Dashboard(Vertical):
 
     async def fill_conversation(self, card_host: CardHost | None = None) -> None:
         """Mount the conversation; `card_host` stands at its end."""
-        self._conversation = panes.ConversationPane(id="conversation")
+        self.conversation = panes.ConversationPane(id="conversation")
         self._card_host = card_host
-        await self._frame.mount(self._conversation, *([card_host] if card_host is not None else []))
-        self._panes = [self._conversation]
+        await self._frame.mount(self.conversation, *([card_host] if card_host is not None else []))
+        self._panes = [self.conversation]
 
     async def fill_column(self) -> None:
         """Mount the recovery panes and their summary."""
@@ -180,6 +180,15 @@ class Dashboard(Vertical):
         await self.mount(self._strip, self.plan)
         self.fit(self.app.size)
 
+    def use(self, remembered: Mapping[str, str]) -> None:
+        """Take up forms, sizes and density that were remembered of earlier starts."""
+        for form in (remembered.get("panes_before", ""), remembered.get("panes", "")):
+            if form in list(PaneForm):
+                self.choose(PaneForm(form))
+        self.use_sizes(PaneSizes.of(remembered))
+        if (density := remembered.get("view", "")) in list(Density):
+            self.use_density(Density(density))
+
     @property
     def density(self) -> Density:
         """How densely the conversation is drawn."""
@@ -188,14 +197,14 @@ class Dashboard(Vertical):
     def use_density(self, density: Density) -> None:
         """Draw the conversation so densely."""
         self._density = density
-        if self._conversation is not None:
-            self._conversation.use_density(density)
+        if self.conversation is not None:
+            self.conversation.use_density(density)
 
     def greet(self, welcome: Welcome) -> None:
         """Show this as long as nothing was said."""
-        if self._conversation is not None:
-            self._conversation.welcome = welcome.lines
-            self._conversation.refresh()
+        if self.conversation is not None:
+            self.conversation.welcome = welcome.lines
+            self.conversation.refresh()
 
     @property
     def form(self) -> PaneForm:
@@ -246,9 +255,9 @@ class Dashboard(Vertical):
         if recovery is not state.recovery:
             state = evolve(state, recovery=recovery)
         faults = []
-        if self._conversation is not None:
-            self._conversation.still = still
-            self._conversation.puts_questions = still if questions is None else questions
+        if self.conversation is not None:
+            self.conversation.still = still
+            self.conversation.puts_questions = still if questions is None else questions
         shown: list[LinePane | panes.IncidentStrip | panes.PlanLine] = [*self._panes]
         shown += [row for row in (self._strip, self.plan) if row is not None]
         for pane in shown:
@@ -264,8 +273,8 @@ class Dashboard(Vertical):
 
     def show_end(self, state: RunState) -> None:
         """Draw all panes for a session of which the beginning is to come, and in which nobody is at work."""
-        if self._conversation is not None:
-            self._conversation.show_end(state)
+        if self.conversation is not None:
+            self.conversation.show_end(state)
         self.show(state, state.at, still=True)
 
     def has_pane(self, widget: Widget | None) -> bool:
@@ -282,12 +291,12 @@ class Dashboard(Vertical):
 
     def page_conversation(self, step: int) -> None:
         """Where it is shown: read the conversation on by a page, back by one (-1), or follow its end (0)."""
-        if self._conversation is None or self.covers_conversation:
+        if self.conversation is None or self.covers_conversation:
             return
         if step:
-            self._conversation.action_page(step)
+            self.conversation.action_page(step)
         else:
-            self._conversation.follow()
+            self.conversation.follow()
 
     def on_resize(self) -> None:
         self.fit(self.app.size)
@@ -297,16 +306,16 @@ class Dashboard(Vertical):
         event.stop()
         self._came_from = event.seq
         self.show_conversation()
-        if self._conversation is not None:
+        if self.conversation is not None:
             if self.screen.focused is not None and self.screen.focused.id == "timeline":
-                self._conversation.focus()
-            self._conversation.go_to(event.seq)
+                self.conversation.focus()
+            self.conversation.go_to(event.seq)
 
     def go_to(self, seq: int, words: Sequence[str]) -> None:
         """Show the place of an event in the conversation, and there the line that has the most of the words."""
         self.show_conversation()
-        if self._conversation is not None:
-            self._conversation.go_to(seq, words)
+        if self.conversation is not None:
+            self.conversation.go_to(seq, words)
 
     def on_conversation_pane_back(self) -> None:
         """Go back to the line of the timeline from which a jump came."""
@@ -474,7 +483,7 @@ class Dashboard(Vertical):
 
     def _close_up(self) -> None:
         """Let a card stand right below a conversation that does not fill its frame."""
-        conversation, card_host = self._conversation, self._card_host
+        conversation, card_host = self.conversation, self._card_host
         if conversation is None or card_host is None:
             return
         conversation.display = not self.asking or self._frame.content_region.height > LOW

@@ -19,6 +19,7 @@ from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.looks.splash import LOW_HEIGHT, TINY_HEIGHT, Splash
 from tui_agent.console.tabs.tab import Standing, Tab
 from tui_agent.console.terminal.redraw import Redraw
+from tui_agent.frontend.loading import load_modules
 
 if TYPE_CHECKING:
     from tui_agent.console.cards.card_host import CardHost
@@ -33,6 +34,17 @@ if TYPE_CHECKING:
     from tui_agent.frontend.arguments import ConsoleArguments
     from tui_agent.frontend.operator import AnyQuestion
 
+DASHBOARD_MODULES = (
+    "tui_agent.terminal_text",
+    "tui_agent.console.panes.strips",
+    "tui_agent.console.panes.pane",
+    "tui_agent.console.panes",
+    "tui_agent.console.cards.card_host",
+    "tui_agent.console.commands.shown",
+    "tui_agent.console.prompt.queued",
+)
+"""What the screen lacks after its first paint."""
+
 Result = TypeVar("Result")
 
 
@@ -40,8 +52,6 @@ class DashboardScreen(Tab):
     """A screen around a dashboard."""
 
     app: SessionApp
-    goes_on: ClassVar[bool] = True
-    """What is shown happens now: the operator is called for it."""
     own_options: ClassVar[frozenset[str]] = frozenset()
     """Options that hold for what is shown here, and for no other session."""
 
@@ -66,11 +76,6 @@ class DashboardScreen(Tab):
         self.status: StatusLine | None = None
         self.card_host: CardHost | None = None
         """Where questions are answered; None: they only stand in the conversation."""
-
-    @property
-    def state(self) -> RunState | None:
-        """What is shown; None while it is being opened."""
-        raise NotImplementedError
 
     def draw(self) -> None:
         """Draw the state; called at most so often a second."""
@@ -171,6 +176,10 @@ class DashboardScreen(Tab):
     def on_resize(self) -> None:
         self.redraw()
 
+    async def load(self) -> None:
+        """Import what it takes to draw; keys are answered meanwhile."""
+        await load_modules(DASHBOARD_MODULES)
+
     async def raise_dashboard(self) -> None:
         """Replace the outline of the first paint by the panes."""
         from tui_agent.console.panes import StatusLine
@@ -189,18 +198,9 @@ class DashboardScreen(Tab):
 
     def use(self, remembered: Mapping[str, str]) -> None:
         """Take up what was remembered of earlier starts."""
-        from tui_agent.console.panes.dashboard import PaneForm
-        from tui_agent.console.panes.density import Density
-        from tui_agent.console.panes.pane_sizes import PaneSizes
-
-        if self.dashboard is None:
-            return
-        for form in (remembered.get("panes_before", ""), remembered.get("panes", "")):
-            if form in list(PaneForm):
-                self.dashboard.choose(PaneForm(form))
-        self.dashboard.use_sizes(PaneSizes.of(remembered))
-        if (density := remembered.get("view", "")) in list(Density):
-            self.use_density(Density(density))
+        if self.dashboard is not None:
+            self.dashboard.use(remembered)
+            self.use_density(self.dashboard.density)
 
     def use_density(self, density: Density) -> None:
         """Draw the conversation so densely."""

@@ -39,7 +39,6 @@ from tui_agent.terminal_text import one_line
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
     from tui_agent.console.commands.board import BoardCommands
-    from tui_agent.core.state import RunState
     from tui_agent.fleet.fleet import Fleet, FleetRun
     from tui_agent.fleet.opening import FleetArguments
     from tui_agent.fleet.tasks import BadLine
@@ -102,10 +101,6 @@ class FleetScreen(DashboardScreen):
         return self._settings
 
     @property
-    def state(self) -> RunState | None:
-        return None
-
-    @property
     def can_draw(self) -> bool:
         return self._settings is not None
 
@@ -122,15 +117,15 @@ class FleetScreen(DashboardScreen):
     async def raise_prompt(self) -> None:
         """There is none."""
 
-    async def begin(self) -> Settings:
-        """Carry the runs out, or watch the folder, from now on; the settings. Raises `ConfigError`."""
+    async def open(self) -> None:
+        """Carry the runs out, or watch the folder, from now on."""
         from tui_agent.config.settings import load_settings
 
         arguments = self.arguments
         self._settings = await asyncio.to_thread(load_settings, arguments.overrides, arguments.config)
         self._work = asyncio.get_running_loop().create_task(self._carry_out(), name="fleet")
         self.redraw()
-        return self._settings
+        self.app.use_keys(self._settings)
 
     async def _carry_out(self) -> None:
         """What ends it is said."""

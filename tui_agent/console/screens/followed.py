@@ -22,6 +22,7 @@ from tui_agent.console.tabs.tab import Standing
 from tui_agent.frontend.lines.glyphs import MODES, OUTCOMES
 from tui_agent.frontend.lines.mode import mode_of
 from tui_agent.store.errors import JournalError
+from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from tui_agent.console.cards.escalation import EscalationCard
@@ -56,6 +57,7 @@ class FollowedScreen(ReplayScreen):
         return "" if self.recorded is None else self.recorded.path.name
 
     async def complete(self) -> None:
+        await self.load()
         from tui_agent.console.cards.card_host import CardHost
 
         self.card_host = CardHost(self._works_elsewhere, lambda: False, self.app.clock)
@@ -139,8 +141,6 @@ class FollowedScreen(ReplayScreen):
         return [Hint("Esc", "board", "escape"), *key_hints("help", "quit"), *own_hints()[1:]]
 
     def standing(self) -> Standing:
-        from tui_agent.terminal_text import one_line
-
         state = self.state if self.player is not None and self.player.there else None
         if state is None:
             return Standing("opening…", "…", "muted")

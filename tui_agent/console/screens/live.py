@@ -5,6 +5,7 @@ It draws the session's state at most so often a second, and says what keys do; i
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
@@ -15,6 +16,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
+from tui_agent.config.errors import MissingModelError
 from tui_agent.console.looks.command_keys import command_bindings, live_hints
 from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.looks.splash import PromptOutline
@@ -23,6 +25,7 @@ from tui_agent.console.tabs.tab import Standing
 from tui_agent.console.terminal.redraw import CLOCK
 from tui_agent.core.names import Mode, Phase
 from tui_agent.frontend.commands.registry import names_command, shown_key
+from tui_agent.frontend.opening import HISTORY_FILE, notifications_on
 
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from tui_agent.core.state import RunState
     from tui_agent.frontend.arguments import ConsoleArguments
     from tui_agent.frontend.operator import AnyQuestion
+    from tui_agent.frontend.startup import Opened
     from tui_agent.models.scenario import Caption
     from tui_agent.session.session import Session
 
@@ -98,14 +102,7 @@ class LiveScreen(DashboardScreen):
         from tui_agent.console.commands.live import LiveCommands
 
         parts = self.parts
-        return LiveCommands(
-            self,
-            live=parts.live,
-            queue=parts.queue,
-            prompt=parts.prompt,
-            own_command=parts.own_command,
-            from_files=parts.suggesting.own,
-        )
+        return LiveCommands(self, parts.live, parts.queue, parts.prompt, parts.own_command, parts.suggesting)
 
     @cached_property
     def _images(self) -> ImageWarning:
@@ -134,6 +131,7 @@ class LiveScreen(DashboardScreen):
 
     async def complete(self) -> None:
         """Mount what the first paint went without."""
+        await self.load()
         from tui_agent.console.cards.card_host import CardHost
 
         parts = self.parts
@@ -158,6 +156,52 @@ class LiveScreen(DashboardScreen):
             self.live.session.subscribe(self._captions.take)
 
     # --- the session ----------------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        await self.complete()
+        opened = self.opened = await self._opened()
+        session, settings = opened.session, opened.settings
+        self.app.wear(settings)
+        self.app.use_keys(settings)
+        if self.arguments.demo is None:
+            session.connect_servers()
+        await self.attach(session)
+        await self.explain_with(opened.captions)
+        if opened.task:
+            await self.commands.submit(opened.task)
+        for notification in notifications_on(session, resumed=self.arguments.resume is not None):
+            self.warn(notification)
+        from tui_agent.console.looks.welcome import welcome_now
+
+        self.app.attend(settings)
+        self.app.tabs_changed()
+        if settings.vim:
+            self.prompt.use_vim(True)
+        self.use(await self.app.remembered(settings))
+        if self.dashboard is not None:
+            self.dashboard.greet(await asyncio.to_thread(welcome_now, settings))
+        self.show_event(self.arguments.at_event, self.arguments.at_words)
+        await asyncio.to_thread(self.prompt.recall.load, settings.state_dir / HISTORY_FILE)
+
+    async def _opened(self) -> Opened:
+        """The session; at a first start once a model was chosen."""
+        from tui_agent.frontend.startup import open_live
+
+        services = self.live.operator, self.show_end, self.app.host_for
+        try:
+            return await open_live(self.arguments, *services)
+        except MissingModelError:
+            from tui_agent.console.screens.first_start import choose_model
+            from tui_agent.frontend.commands.model_offers import remember_model
+
+            chosen = await choose_model(self)
+            if chosen is None:
+                raise
+            self.arguments = chosen
+            opened = await open_live(chosen, *services)
+            if chosen.demo is None:
+                await asyncio.to_thread(remember_model, opened.settings)
+            return opened
 
     async def show_end(self, state: RunState) -> None:
         """Show the conversation of the newest runs until the session is open; done when it is painted."""

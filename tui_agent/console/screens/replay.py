@@ -18,7 +18,9 @@ from tui_agent.console.screens.player import Player
 from tui_agent.console.tabs.tab import Standing
 from tui_agent.console.terminal.timers import once
 from tui_agent.frontend.commands.registry import BACKWARDS, REPLAY_ACTIONS, key_label, with_shift
+from tui_agent.frontend.loading import yielding_threads
 from tui_agent.store.errors import JournalError
+from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
@@ -159,12 +161,21 @@ class ReplayScreen(DashboardScreen):
         yield KeyHints(self.usual_hints())
 
     def home(self) -> ConversationPane | None:
-        from tui_agent.console.panes import ConversationPane
+        return None if self.dashboard is None else self.dashboard.conversation
 
-        return next(iter(self.query(ConversationPane)), None)
+    async def open(self) -> None:
+        await self.complete()
+        from tui_agent.frontend.startup import open_replay
+
+        recorded = await open_replay(self.arguments)
+        self.app.use_keys(recorded.settings)
+        self.use(await self.app.remembered(recorded.settings))
+        self.attach(recorded, self.arguments.replay_speed, self.arguments.at_event)
+        self.run_worker(self.read_through(), group="reading")
 
     async def complete(self) -> None:
         """Mount what the first paint went without."""
+        await self.load()
         from tui_agent.console.panes.scrubber import Scrubber
 
         self._scrubber = Scrubber()
@@ -174,8 +185,6 @@ class ReplayScreen(DashboardScreen):
 
     def attach(self, recorded: Recorded, speed: float, position: int) -> None:
         """Show this recording. Its marks, and far positions, are there once `read_through` has got to them."""
-        from tui_agent.terminal_text import one_line
-
         self.recorded = recorded
         self.player = Player(recorded.replay, position, speed)
         for notice in recorded.recording.notices:
@@ -187,8 +196,6 @@ class ReplayScreen(DashboardScreen):
 
     async def read_through(self) -> None:
         """Fold the whole session in a thread and report how far it is; the screen stays usable meanwhile."""
-        from tui_agent.frontend.startup import yielding_threads
-
         player = self.player
         if player is None:
             return
@@ -221,8 +228,6 @@ class ReplayScreen(DashboardScreen):
 
     def _cut(self, damage: JournalError) -> None:
         """End the session before a damaged event, and say so once."""
-        from tui_agent.terminal_text import one_line
-
         player = self.player
         if player is not None:
             player.replay.end_before(damage)
@@ -322,8 +327,6 @@ class ReplayScreen(DashboardScreen):
         return [*own[:2], *key_hints("help", "quit"), *own[2:], *key_hints("panes", "jump")]
 
     def standing(self) -> Standing:
-        from tui_agent.terminal_text import one_line
-
         # What has not been read yet is not waited for.
         state = self.state if self.player is not None and self.player.there else None
         title = "" if state is None else one_line(state.session.title or state.run.task, 80)

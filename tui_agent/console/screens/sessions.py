@@ -26,7 +26,7 @@ from tui_agent.console.screens.session_tree import SessionBranch, entries
 from tui_agent.frontend.commands.view import ChosenSession
 from tui_agent.frontend.lines.glyphs import OUTCOMES
 from tui_agent.frontend.lines.styled import Line, Span, clip, pad, pad_left, width_of
-from tui_agent.frontend.startup import yielding_threads
+from tui_agent.frontend.loading import yielding_threads
 from tui_agent.quantities import age, counted
 from tui_agent.store.errors import SessionError
 from tui_agent.store.redaction import Redactor

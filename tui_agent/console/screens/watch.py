@@ -6,10 +6,10 @@ Earlier events are shown as in a replay; at the end the screen follows. What is 
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,9 @@ from tui_agent.console.screens.followed import FollowedScreen
 from tui_agent.console.screens.replay import own_hints
 from tui_agent.console.tabs.tab import Standing
 from tui_agent.console.terminal.timers import once
+from tui_agent.frontend.loading import load_modules
+from tui_agent.store.errors import SessionError
+from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from tui_agent.console.cards.card_host import CardHost
@@ -58,6 +61,24 @@ class WatchScreen(FollowedScreen):
 
         return WatchCommands(self, self.shown, self.kept)
 
+    async def open(self) -> None:
+        """The first of the sessions here, each other one in a tab of its own."""
+        await self.complete()
+        from tui_agent.frontend.startup import REPLAY_MODULES
+
+        await load_modules((*REPLAY_MODULES, "tui_agent.frontend.watching"))
+        from tui_agent.frontend.watching import open_watch
+
+        watching = await open_watch(self.arguments)
+        self.app.use_keys(watching.settings)
+        self.use(await self.app.remembered(watching.settings))
+        self.app.attend(watching.settings)
+        self.follow(watching)
+        first, *others = self.arguments.watch
+        self.arguments = replace(self.arguments, watch=(first,))
+        for path in others:
+            self.app.open_tab(replace(self.arguments, watch=(path,)))
+
     # --- what comes -----------------------------------------------------------------------------------------
 
     def follow(self, watching: WatchedSession) -> None:
@@ -73,21 +94,19 @@ class WatchScreen(FollowedScreen):
         self._over.set()
 
     def _read_lines(self) -> None:
-        from tui_agent.formats.importers.transcript import TranscriptError
-        from tui_agent.watch.following import follow
-
-        if self._watching is None:
+        watching = self._watching
+        if watching is None:
             return
-        watched = self._watching.watched
+        watched = watching.watched
         try:
-            for stand in follow(watched, wait=self._over.wait):
+            for stand in watching.follow(self._over.wait):
                 if self._over.is_set():
                     return
                 if stand is not None:
                     self.app.call_from_thread(self._grown, stand, watched.events[stand:])
                 elif watched.fault is not None and not watched.events:
                     self.app.call_from_thread(self._waits, str(watched.fault))
-        except TranscriptError as fault:
+        except SessionError as fault:
             self.app.call_from_thread(self.say, str(fault), "error")
 
     def _waits(self, why: str) -> None:
@@ -120,10 +139,8 @@ class WatchScreen(FollowedScreen):
 
     def _time_goes_on(self, state: RunState) -> bool:
         """At the end of a run that is under way; one that has said nothing for long may be dead."""
-        from tui_agent.watch.places import RUNNING
-
         at_end = self.player is not None and self.player.at_end
-        return at_end and state.running and time.time() - state.at < RUNNING
+        return at_end and self._watching is not None and self._watching.may_run(state)
 
     def time_of(self, state: RunState) -> float:
         return max(state.at, time.time()) if self._time_goes_on(state) else state.at
@@ -166,15 +183,7 @@ class WatchScreen(FollowedScreen):
                 known.future.cancel()
             self._question = None
         elif known is None or (known.asked.question, known.asked.tool) != (asked.question, asked.tool):
-            self._question = self._watched_question(asked)
-
-    def _watched_question(self, asked: events.EscalationRaised) -> WatchedQuestion:
-        from tui_agent.frontend.operator import WatchedQuestion
-
-        question = WatchedQuestion(asked)
-        if self._watching is not None:
-            question.reaches, question.reach = self._watching.reach()
-        return question
+            self._question = None if self._watching is None else self._watching.question(asked)
 
     def on_card_host_settled(self, event: CardHost.Settled) -> None:
         if self._watching is not None and event.answer.text:
@@ -191,8 +200,6 @@ class WatchScreen(FollowedScreen):
     # --- how it stands --------------------------------------------------------------------------------------
 
     def standing(self) -> Standing:
-        from tui_agent.terminal_text import one_line
-
         state = self.state if self.player is not None and self.player.there else None
         agent = "" if self._watching is None else self._watching.watched.agent
         if state is None:
@@ -207,13 +214,6 @@ class WatchScreen(FollowedScreen):
 
     def kept(self, seq: int) -> Path:
         """A saved session of what is known up to an event. Raises `SessionError` where it cannot be written."""
-        from tui_agent.formats.importers.load import keep
-        from tui_agent.store.journal import sessions_folder
-        from tui_agent.store.redaction import Redactor
-
-        watching = self._watching
-        if watching is None:
+        if self._watching is None:
             raise ValueError("The session is still being read.")
-        known = [watching.source.event(number) for number in range(1, seq + 1)]
-        sessions = sessions_folder(watching.settings.state_dir)
-        return keep(known, watching.watched.path, sessions, Redactor.from_environment(os.environ))
+        return self._watching.kept(seq)

@@ -9,17 +9,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from textual import events
 from textual.screen import ModalScreen
 
+from tui_agent.config.errors import ConfigError
+from tui_agent.console.looks.command_keys import no_key
 from tui_agent.console.looks.themed_app import ThemedApp
 from tui_agent.console.prompt.keys_in_order import KeysInOrder
 from tui_agent.console.terminal.garbage import PatientCollection
 from tui_agent.console.terminal.timers import once
+from tui_agent.frontend.commands.registry import BACKWARDS, BINDABLE, use_keys, with_shift
+from tui_agent.store.errors import SessionError
 
 if TYPE_CHECKING:
     from textual.notifications import Notify
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
     from tui_agent.config.user_file import UserFile
     from tui_agent.console.tabs.tab import Standing, Tab
+    from tui_agent.console.terminal.attention import Attention
     from tui_agent.frontend.arguments import ConsoleArguments
     from tui_agent.frontend.startup import Opened
     from tui_agent.models.hosted import KeptHost
@@ -42,15 +47,17 @@ class SessionApp(ThemedApp):
 
     clock: Callable[[], float] = staticmethod(time.monotonic)
 
-    def __init__(self, arguments: ConsoleArguments) -> None:
+    def __init__(
+        self, arguments: ConsoleArguments, made_screen: Callable[[ConsoleArguments, str], Tab]
+    ) -> None:
+        """`made_screen` makes the screen of a tab, yet without its session, from its arguments and its id."""
         super().__init__()
+        self._made_screen = made_screen
+        self._attention: Attention | None = None
         self.arguments = arguments
         self.exit_text = ""
         self.resume_text = ""
         """How to go on with what was open, once it is closed."""
-        self.theme_names: tuple[str, ...] = ()
-        self.theme_sources: dict[str, str] = {}
-        """Where the themes come from: `agent-tui` or `yours`; the others are Textual's own."""
         self.tabs: list[Tab] = []
         self._early: list[events.Event] | None = []
         """Input that came before `take_input`; None since then."""
@@ -74,10 +81,6 @@ class SessionApp(ThemedApp):
             seconds = stay(settings.host_minutes, at_terminal=not self.is_headless)
             self._model_host = KeptHost(stay=seconds)
         return self._model_host
-
-    def make_screen(self, arguments: ConsoleArguments, mode: str) -> Tab:
-        """The screen of a tab, yet without its session; `mode` is its id."""
-        raise NotImplementedError
 
     def get_default_screen(self) -> Tab:
         """The first tab. Textual waits for the widgets of a mode that it knows before it paints the first frame."""
@@ -132,7 +135,20 @@ class SessionApp(ThemedApp):
 
     async def start_tab(self, screen: Tab) -> bool:
         """Open the session of a tab. False where that cannot be done, which has been said."""
-        raise NotImplementedError
+        from tui_agent.models.scenario_checks import ScenarioError
+
+        try:
+            await self._open(screen)
+        except (ConfigError, ScenarioError, SessionError) as error:
+            if len(self.tabs) == 1:
+                self.exit_text = str(error)
+            else:
+                self.notify(str(error), severity="error", markup=False)
+            return False
+        return True
+
+    async def _open(self, screen: Tab) -> None:
+        await screen.open()
 
     @property
     def shown(self) -> Tab:
@@ -164,7 +180,7 @@ class SessionApp(ThemedApp):
 
     def _made_tab(self, arguments: ConsoleArguments, place: int) -> Tab:
         self._numbered += 1
-        screen = self.make_screen(arguments, f"tab-{self._numbered}")
+        screen = self._made_screen(arguments, f"tab-{self._numbered}")
         self.tabs.insert(place, screen)
         return screen
 
@@ -211,13 +227,31 @@ class SessionApp(ThemedApp):
             if [*standings, shown] != self._standings:
                 self._standings = [*standings, shown]
                 self.shown.show_tabs(standings, shown)
-            self.call_operator()
+            self._call_operator()
         except Exception as error:
             logging.getLogger(__name__).exception("The row of tabs could not be drawn")
             self.shown.draw_failed(error)
 
-    def call_operator(self) -> None:
-        """Say how the tabs stand also to an operator who looks elsewhere."""
+    # --- the operator who looks elsewhere ---------------------------------------------------------------------
+
+    def attend(self, settings: Settings) -> None:
+        """From now on say how the tabs stand also to an operator who looks elsewhere."""
+        if self._attention is None:
+            from tui_agent.console.terminal.attention import Attention
+
+            self._attention = Attention(self.write_terminal, lambda: self.app_focus, settings.notify)
+
+    def _call_operator(self) -> None:
+        going_on = [tab for tab in self.tabs if tab.goes_on]
+        states = [tab.state for tab in going_on if tab.state is not None]
+        if self._attention is not None and states:
+            shown = next((tab.state for tab in going_on if tab is self.shown), None)
+            self._attention.show(states, shown)
+
+    def write_terminal(self, sequence: str) -> None:
+        """Write a control sequence to the terminal, in order with what is drawn."""
+        if self._driver is not None:
+            self._driver.write(sequence)
 
     # --- remembering and copying ----------------------------------------------------------------------------
 
@@ -226,6 +260,12 @@ class SessionApp(ThemedApp):
         said = event.notification.message
         for shown in [notification for notification in self._notifications if notification.message == said]:
             self._unnotify(shown, refresh=False)
+
+    async def remembered(self, settings: Settings) -> Mapping[str, str]:
+        """The values that were kept."""
+        from tui_agent.frontend import preferences
+
+        return await asyncio.to_thread(preferences.load, settings.state_dir)
 
     def remember(self, **values: str) -> None:
         """Keep values for the next start, in the background."""
@@ -242,9 +282,30 @@ class SessionApp(ThemedApp):
 
         return UserFile(settings.user_file, self.arguments.overrides)
 
+    def wear(self, settings: Settings) -> None:
+        """The colours that the settings of the first session want, where they are known already."""
+        if settings.theme in self.theme_names and len(self.tabs) == 1:
+            self.theme = settings.theme
+
+    def use_keys(self, settings: Settings) -> None:
+        """Let the keys do what these settings say."""
+        for notification in use_keys(settings.keys):
+            self.notify(notification, severity="warning", markup=False)
+        # Textual goes through the whole map at each key: only what is otherwise than by default stands in it.
+        changed = [command for command in BINDABLE if command.pressed != command.key]
+        keys = {command.name: command.pressed or no_key(command) for command in changed}
+        backwards = {f"{name}-back": with_shift(key) or "none" for name, key in keys.items()}
+        self.set_keymap({**keys, **{name: key for name, key in backwards.items() if name in BACKWARDS}})
+        for tab in self.tabs:
+            tab.show_hints()
+
     def take_over(self, key: str, settings: Settings) -> bool:
         """Follow a setting of the console's own at once; False where it is none."""
-        return False
+        if key == "notify" and self._attention is not None:
+            self._attention.ways = settings.notify
+        if key.partition(".")[0] == "keys":
+            self.use_keys(settings)
+        return key.partition(".")[0] in {"notify", "keys"}
 
     def copy(self, text: str, what: str) -> None:
         """Copy a text, made safe, and say what was copied and how. `what`: "the block", …"""
@@ -262,6 +323,8 @@ class SessionApp(ThemedApp):
         if self._leaving:
             return
         self._leaving = True
+        if self._attention is not None:
+            self._attention.end()
         if not await self.close_sessions():
             code = 1
         self.exit(return_code=code)

@@ -11,6 +11,7 @@ from tui_agent.frontend.commands.registry import Command, shown_key
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
     from tui_agent.console.panes.density import Density
+    from tui_agent.core.state import RunState
     from tui_agent.frontend.arguments import ConsoleArguments
     from tui_agent.frontend.commands.custom import CustomCommand
     from tui_agent.frontend.operator import AnyQuestion
@@ -51,6 +52,9 @@ class Tab(SparingScreen):
     replays: ClassVar[bool] = False
     """Only the commands that make sense over a saved session are offered."""
 
+    goes_on: ClassVar[bool] = True
+    """What is shown happens now: the operator is called for it."""
+
     def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
         super().__init__(id=mode)
         self.arguments = arguments
@@ -74,6 +78,15 @@ class Tab(SparingScreen):
     def can_draw(self) -> bool:
         """All that it takes to draw has been imported and mounted."""
         raise NotImplementedError
+
+    async def open(self) -> None:
+        """Open what the arguments ask for. Raises `ConfigError`, `ScenarioError`, `SessionError`."""
+        raise NotImplementedError
+
+    @property
+    def state(self) -> RunState | None:
+        """What is shown of a session; None: nothing, or not yet."""
+        return None
 
     @property
     def session_id(self) -> str:

@@ -91,6 +91,16 @@ class Conversation:
         return self.plans[-1] if self.plans and self.plans[-1].steps else None
 
     @property
+    def newest_reply(self) -> str:
+        """The newest reply or answer, whole; empty: none has come."""
+        said = (
+            entry.text if isinstance(entry, ReplyEntry) else entry.answer
+            for entry in reversed(self.entries)
+            if isinstance(entry, ReplyEntry | OutcomeEntry)
+        )
+        return next((text for text in said if text), "")
+
+    @property
     def question(self) -> EscalationEntry | None:
         """What the operator is asked now."""
         asked = self.escalation

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.frontend import preferences
 from tui_agent.frontend.lines.passages import Row
+from tui_agent.models import discovery
 from tui_agent.quantities import compact
 
 if TYPE_CHECKING:
@@ -23,6 +25,11 @@ class Offer(NamedTuple):
 
     model: str
     api_base: str = ""
+
+
+async def found_now(settings: Settings) -> list[Row]:
+    """What is there on this machine and in its environment."""
+    return list(offers(await discovery.discover(settings, os.environ)))
 
 
 def offers(found: Discovery) -> Iterator[Row]:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tui_agent.config.errors import ConfigError
 from tui_agent.core.names import Decision
 from tui_agent.session.rules import SCOPES, PlacedRule, SessionRules
 
+if TYPE_CHECKING:
+    from tui_agent.config.user_file import UserFile
+    from tui_agent.session.session import Session
+
 USAGE = "Write /permissions allow|ask|deny RULE [session|workspace|always], or /permissions remove N."
 
 
-async def change_by_words(rules: SessionRules, words: str) -> str:
+async def change_by_words(session: Session, file: UserFile, words: str) -> str:
     """Carry them out; says what was done. N is a place in `listed`, from 1. Raises `ValueError` for what is wrong."""
+    rules = SessionRules(session, file)
     verb, _, rest = words.partition(" ")
     rest = rest.strip()
     try:

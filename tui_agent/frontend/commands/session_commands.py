@@ -7,17 +7,17 @@ way is a `View`'s; commands about a screen alone (its panes, tabs, colours) are 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.core.names import APPROVALS, Approval, Mode, next_approval
+from tui_agent.formats.exporters import FORMATS
 from tui_agent.frontend.commands import rewind
+from tui_agent.frontend.commands.export import export
 from tui_agent.frontend.commands.registry import Command, shown_key
 from tui_agent.frontend.commands.server_entries import expanded, names_a_server
-from tui_agent.frontend.commands.view import ChosenSession, ForkPlace, LiveView, View
+from tui_agent.frontend.commands.view import ChosenSession, LiveView, View
 from tui_agent.frontend.lines.context import context_lines
 from tui_agent.frontend.lines.diff import files_of
 from tui_agent.frontend.lines.passages import Row
@@ -31,10 +31,7 @@ from tui_agent.terminal_text import revealed_line
 from tui_agent.tools.errors import ToolError
 
 if TYPE_CHECKING:
-    from tui_agent.core.state import RunState
-    from tui_agent.session.fork_point import ForkPoint
     from tui_agent.session.session import Session
-    from tui_agent.store.checkpoints import FileChange
 
 Answer = str | Awaitable[str]
 """What is said of it; empty: it shows by itself."""
@@ -211,13 +208,11 @@ async def model(view: LiveView, name: str) -> str:
 
 async def _picked_model(view: LiveView) -> str:
     """One of the models that can be used now from this session, which keeps its server; empty: none was chosen."""
-    from tui_agent.frontend.commands.model_offers import name_as_written, offers
-    from tui_agent.models.discovery import discover
+    from tui_agent.frontend.commands.model_offers import found_now, name_as_written
 
     view.say("Looking for models…")
     settings = view.session.settings
-    found = await discover(settings, os.environ)
-    rows = [row for row in offers(found) if row.value.api_base in {"", settings.api_base}]
+    rows = [row for row in await found_now(settings) if row.value.api_base in {"", settings.api_base}]
     remark = "No profile, no server and no provider's key was found; a name that you write is taken."
     chosen = await view.choose("Model of the next call", rows, "" if rows else remark, name_as_written)
     return "" if chosen is None else str(chosen.model)
@@ -247,10 +242,9 @@ def approve(view: LiveView, mode: str) -> str:
 async def permissions(view: LiveView, argument: str) -> str:
     """Make a rule, take one back, or show them."""
     from tui_agent.frontend.commands.rule_words import change_by_words
-    from tui_agent.session.rules import SessionRules
 
     if argument:
-        return revealed_line(await change_by_words(SessionRules(view.session, view.user_file), argument), 400)
+        return revealed_line(await change_by_words(view.session, view.user_file, argument), 400)
     await view.show_rules(view.user_file)
     return ""
 
@@ -409,28 +403,16 @@ async def history(view: LiveView, _: str) -> str:
 
 
 async def editor(view: LiveView, _: str) -> str:
-    from tui_agent.frontend.editor import EditorError
-
-    try:
-        await view.edit_prompt()
-    except EditorError as error:
-        raise ValueError(str(error)) from error
+    await view.edit_prompt()
     return ""
 
 
 async def copy(view: View, _: str) -> str:
-    return await view.copy(_newest_reply(view.state), "the newest reply")
-
-
-def _newest_reply(state: RunState) -> str:
-    """The newest reply or answer, whole and as the model wrote it. Raises `ValueError` where none has come."""
-    from tui_agent.core.projections.entries import OutcomeEntry, ReplyEntry
-
-    for entry in reversed(state.conversation.entries):
-        match entry:
-            case ReplyEntry(text=text) | OutcomeEntry(answer=text) if text:
-                return text
-    raise ValueError("No reply has come yet.")
+    """The newest reply or answer, whole and as the model wrote it."""
+    reply = view.state.conversation.newest_reply
+    if not reply:
+        raise ValueError("No reply has come yet.")
+    return await view.copy(reply, "the newest reply")
 
 
 # --- the session ---------------------------------------------------------------------------------------------
@@ -465,29 +447,19 @@ async def sessions(view: View, _: str) -> str:
 
 async def fork(view: View, _: str) -> str:
     """Fork the session where it is shown, and open the fork."""
-    from tui_agent.session.fork import fork_session
+    from tui_agent.session.fork import fork_session, read_point
     from tui_agent.store.journal import sessions_folder
 
     place, folder = await view.place(), sessions_folder(view.settings.state_dir)
-    chosen = await view.choose_fork(_point(place, folder))
+    chosen = await view.choose_fork(read_point(*place, folder))
     if chosen is not None:
         made = await fork_session(place.parent, folder, chosen)
         view.open_session(ChosenSession(made.name), chosen.settings)
     return ""
 
 
-async def _point(place: ForkPlace, folder: Path) -> tuple[ForkPoint, Sequence[FileChange]]:
-    from tui_agent.session.fork import changed_since
-    from tui_agent.session.fork_point import fork_point
-
-    point = await asyncio.to_thread(fork_point, *place)
-    return point, await changed_since(place.parent, folder, point.seq)
-
-
 async def export_shown(view: View, argument: str) -> str:
     """Write the session to the file that `[FORMAT] [FILE]` asks for."""
-    from tui_agent.frontend.commands.export import export
-
     return await export(view.source, argument)
 
 
@@ -561,8 +533,6 @@ AT_ANY_TIME = frozenset({"help", "suspend", "quit", "queue", "unqueue", "history
 def values_of(command: Command, session: Session | None) -> Sequence[str]:
     """What the command's argument can be, as far as that is known; `session` None: there is none that is open."""
     if command.name == "export":
-        from tui_agent.formats.exporters import FORMATS
-
         return FORMATS
     if session is None:
         return command.values
