@@ -6,6 +6,7 @@ cluster, has. The same files give the same reports in the same order, whatever t
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -261,8 +262,13 @@ def reports_on(
 # --- many files ---------------------------------------------------------------------------------------------
 
 
+_COLLECT_AFTER = 20_000
+"""Objects after which garbage is looked for: judging makes values by the thousand, and few of them in circles."""
+
+
 def analyze_file(path: Path, policies: Sequence[str], present: Presence = "recorded") -> FileReport:
     """Every run of one file under every policy, runs in the file's order. Never raises for what a file holds."""
+    gc.set_threshold(_COLLECT_AFTER)
     try:
         runs = load_transcripts(path)
     except TranscriptError as error:
