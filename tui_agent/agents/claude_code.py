@@ -6,19 +6,18 @@ so that PostToolUseFailure, which comes before it, is heard as well.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tui_agent.agents import copilot, cursor
 from tui_agent.agents.dialect import (
     Answers,
     Dialect,
     Fields,
-    Form,
     JsonRegistry,
     Moment,
     Record,
     SettingsFile,
+    context,
     in_group,
+    permission,
 )
 from tui_agent.agents.headless import Headless, words
 from tui_agent.formats.importers.claude_code import marked_as_failure, result_of_text
@@ -33,18 +32,6 @@ def _result(call: Call, record: Record) -> Result:
         return result_of_text(call, text_at(record, "error"), failed=True)
     text = content_text(record.get("tool_response"))
     return result_of_text(call, text, failed=marked_as_failure(text))
-
-
-def _context(event: str, text: str) -> dict[str, Any]:
-    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
-
-
-def _decision(decision: str) -> Form:
-    def form(event: str, reason: str) -> dict[str, Any]:
-        given = {"hookEventName": event, "permissionDecision": decision, "permissionDecisionReason": reason}
-        return {"hookSpecificOutput": given}
-
-    return form
 
 
 DIALECT = Dialect(
@@ -79,9 +66,9 @@ DIALECT = Dialect(
         },
     ),
     answers=Answers(
-        note=_context,
-        refuse=_decision("deny"),
-        ask=_decision("ask"),
+        note=context,
+        refuse=permission("deny"),
+        ask=permission("ask"),
         go_on=lambda _, reason: {"decision": "block", "reason": reason},
     ),
     result=_result,

@@ -6,8 +6,6 @@ item, with its exit code, is among the last lines.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tui_agent.agents.dialect import (
     Answers,
     Dialect,
@@ -16,8 +14,10 @@ from tui_agent.agents.dialect import (
     Moment,
     Record,
     SettingsFile,
+    context,
     in_group,
     latest_records,
+    permission,
 )
 from tui_agent.agents.headless import Headless, words
 from tui_agent.formats.importers.codex import result_of_output
@@ -37,15 +37,6 @@ def _exit_code(path: str, call: str) -> int | None:
             code = value_at(one, "payload", "item", "exit_code")
             return code if isinstance(code, int) else None
     return None
-
-
-def _context(event: str, text: str) -> dict[str, Any]:
-    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
-
-
-def _deny(event: str, reason: str) -> dict[str, Any]:
-    given = {"hookEventName": event, "permissionDecision": "deny", "permissionDecisionReason": reason}
-    return {"hookSpecificOutput": given}
 
 
 DIALECT = Dialect(
@@ -69,7 +60,9 @@ DIALECT = Dialect(
     },
     fields=Fields(texts={Moment.PROMPT: "prompt", Moment.ANSWERED: "last_assistant_message"}),
     # It knows no `ask`: what would be asked about is refused with words.
-    answers=Answers(note=_context, refuse=_deny, go_on=lambda _, why: {"decision": "block", "reason": why}),
+    answers=Answers(
+        note=context, refuse=permission("deny"), go_on=lambda _, why: {"decision": "block", "reason": why}
+    ),
     result=_result,
     headless=Headless(
         resume=lambda session, prompt: ["resume", session or "--last", prompt],

@@ -144,6 +144,21 @@ def in_group(timeout: int) -> Callable[[str], dict[str, Any]]:
     return form
 
 
+def context(event: str, text: str) -> dict[str, Any]:
+    """Text for the model, as Claude Code and those after it take it."""
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+
+
+def permission(decision: str) -> Form:
+    """What becomes of a call, as Claude Code and those after it take it."""
+
+    def form(event: str, reason: str) -> dict[str, Any]:
+        given = {"hookEventName": event, "permissionDecision": decision, "permissionDecisionReason": reason}
+        return {"hookSpecificOutput": given}
+
+    return form
+
+
 @dataclass(frozen=True)
 class TomlRegistry:
     """A table `[[hooks]]` for each hook."""

@@ -16,6 +16,7 @@ from tui_agent.agents.dialect import (
     Moment,
     Record,
     SettingsFile,
+    context,
     in_group,
 )
 from tui_agent.agents.headless import Headless, words
@@ -29,10 +30,6 @@ def _result(call: Call, record: Record) -> Result:
     invalid = "invalid_tool_params" in text_at(response, "error", "type")
     text = content_text(response.get("llmContent"))
     return result_of_text(call, text, text_at(response, "error", "message"), invalid=invalid)
-
-
-def _context(event: str, text: str) -> dict[str, Any]:
-    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
 
 
 def _deny(_: str, reason: str) -> dict[str, Any]:
@@ -59,7 +56,7 @@ DIALECT = Dialect(
     },
     fields=Fields(texts={Moment.PROMPT: "prompt", Moment.ANSWERED: "prompt_response"}),
     # It knows `ask`, and waits without end for the answer where nobody is there (`-p`): what would be asked is refused.
-    answers=Answers(note=_context, refuse=_deny, go_on=_deny, frames_notes=True),
+    answers=Answers(note=context, refuse=_deny, go_on=_deny, frames_notes=True),
     result=_result,
     headless=Headless(
         resume=lambda session, prompt: ["--resume", session or "latest", "-p", prompt],
