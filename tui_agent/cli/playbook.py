@@ -11,7 +11,7 @@ from tui_agent.cli.options import Parser, UsageError, add_place_options, overrid
 from tui_agent.config.settings import Settings, load_settings
 from tui_agent.formats.importers.load import find_transcripts
 from tui_agent.formats.importers.transcript import TranscriptError
-from tui_agent.frontend.lines.playbook import EMPTY, Known, detail, entry_lines, known
+from tui_agent.frontend.lines.playbook import EMPTY, KnownRepair, detail, entry_lines, known
 from tui_agent.frontend.lines.styled import text_of
 from tui_agent.playbook.learning import learn_file
 from tui_agent.playbook.store import Playbook
@@ -126,7 +126,7 @@ def _export(_: Settings, playbook: Playbook, words: Sequence[str]) -> int:
     return 0
 
 
-def _known(playbook: Playbook) -> list[Known]:
+def _known(playbook: Playbook) -> list[KnownRepair]:
     return known(playbook, time.time())
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, field_validator
+from pydantic import BaseModel, Field, JsonValue, StringConstraints, field_validator
 
 from tui_agent.config.sections import Seconds
 from tui_agent.core.names import FaultKind, ReasoningEffort
@@ -32,10 +32,8 @@ _OURS = {"model", "messages", "tools", "stream"}
 Usd = Annotated[float, Field(ge=0, le=1_000_000)]
 
 
-class Price(BaseModel):
+class Price(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """What a model costs in USD per million tokens (`[prices."MODEL"]`, `price` in profiles)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     prompt: Usd
     """Tokens of the prompt."""
@@ -45,10 +43,8 @@ class Price(BaseModel):
     """Tokens of the prompt that were read from the server's cache; left out: as `prompt`."""
 
 
-class ModelParameters(BaseModel):
+class ModelParameters(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """Parameters of model calls (`[parameters]`, and in profiles); None: the provider's default."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     reasoning_effort: ReasoningEffort | None = None
     """How much the model thinks before it answers."""
@@ -68,7 +64,7 @@ class ModelParameters(BaseModel):
         }
 
 
-class ModelProfile(ModelParameters):
+class ModelProfile(ModelParameters, frozen=True):
     """A model with its server and parameters (`[profiles.NAME]`). What is left out is as for every model."""
 
     model: Annotated[str, Field(min_length=1)]
@@ -139,10 +135,8 @@ def names_of(value: Any) -> Any:
     return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
 
 
-class FallbackSettings(BaseModel):
+class FallbackSettings(BaseModel, frozen=True, extra="forbid"):
     """Models to try by the kind of a fault (`[fallbacks]`), before `fallback_models`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rate_limit: tuple[str, ...] = ()
     """Too many requests, when the tries are used up."""

@@ -21,7 +21,7 @@ _COMMANDS = (
 _HOW = {"instead": "instead", "first": "first, then the same call again"}
 
 
-class Known(NamedTuple):
+class KnownRepair(NamedTuple):
     """A repair and the level at which it is known."""
 
     level: str
@@ -32,12 +32,14 @@ class Known(NamedTuple):
         return self.offered.entry.id_of(self.offered.repair)
 
 
-def known(playbook: Playbook, now: float) -> list[Known]:
+def known(playbook: Playbook, now: float) -> list[KnownRepair]:
     """Every repair, the workspace's own first. Raises `OSError` for a file that is no playbook."""
-    return [Known(level, one) for level, file in playbook.files.items() for one in file.book().offered(now)]
+    return [
+        KnownRepair(level, one) for level, file in playbook.files.items() for one in file.book().offered(now)
+    ]
 
 
-def playbook_lines(found: list[Known], width: int) -> list[Line]:
+def playbook_lines(found: list[KnownRepair], width: int) -> list[Line]:
     """All that is known, and what can be done with it."""
     if not found:
         return _wrapped(EMPTY, width, "")
@@ -45,7 +47,7 @@ def playbook_lines(found: list[Known], width: int) -> list[Line]:
     return [*lines, (Span(""),), *_wrapped(_COMMANDS, width, "muted")]
 
 
-def entry_lines(one: Known, width: int) -> list[Line]:
+def entry_lines(one: KnownRepair, width: int) -> list[Line]:
     """One repair: its id, what failed, what helps, how often."""
     entry = one.offered.entry
     failed = one_line(entry.error or "such an error", 300)
@@ -55,7 +57,7 @@ def entry_lines(one: Known, width: int) -> list[Line]:
     ]
 
 
-def detail(one: Known) -> str:
+def detail(one: KnownRepair) -> str:
     """All that is kept of a repair, a line each."""
     entry, repair = one.offered.entry, one.offered.repair
     rows = [
@@ -75,12 +77,12 @@ def detail(one: Known) -> str:
     return "".join(f"{name:<11}{one_line(text, 400)}\n" for name, text in rows if text)
 
 
-def _helps(one: Known) -> str:
+def _helps(one: KnownRepair) -> str:
     repair = one.offered.repair
     return one_line(repair.words, 300) or f"{one_line(repair.name, 300)} {_HOW[repair.form]}"
 
 
-def evidence(one: Known) -> str:
+def evidence(one: KnownRepair) -> str:
     """The counts in a sentence."""
     entry, repair = one.offered.entry, one.offered.repair
     low, high = repair.interval
