@@ -72,9 +72,13 @@ def runs_by_project(recorded: Recordings) -> Runs:
     found: dict[str, list[tuple[Lesson, ...]]] = defaultdict(list)
     redactor = Redactor({})
     for path, imported in recordings(recorded.paths):
-        name = path.name.partition("__")[0] if "__" in path.name else path.name.partition(".")[0]
-        found[name].append(tuple(one for run in runs_of(imported, redactor) for one in run.lessons))
+        found[project_of(path)].append(tuple(one for run in runs_of(imported, redactor) for one in run.lessons))
     return found
+
+
+def project_of(path: Path) -> str:
+    """The project that the runs of a file are of."""
+    return path.name.partition("__" if "__" in path.name else ".")[0]
 
 
 def held_out(runs: Runs) -> Iterator[Held]:

@@ -83,10 +83,10 @@ def spread(
 ) -> Iterator[tuple[int, Future[Result]]]:
     """Carry `function` out on each item: the item's position and its ended future, as they end.
 
-    `items` are taken as places get free, so that neither they nor their results pile up. `processes` counts where
-    `cluster` is no address. A worker that is killed loses nothing: what it held runs again. Under Dask, what takes far
-    longer than all else is begun a second time where it is `repeatable`, and the first result counts. Raises
-    `ClusterError`.
+    `items` are taken as places get free, so that neither they nor their results pile up: one ahead, or none where they
+    are not `repeatable`. `processes` counts where `cluster` is no address. A worker that is killed loses nothing: what
+    it held runs again. Under Dask, what takes far longer than all else is begun a second time where it is `repeatable`,
+    and the first result counts. Raises `ClusterError`.
     """
     ended: SimpleQueue[tuple[int, Future[Result]]] = SimpleQueue()
     begun: dict[int, _Begun] = {}
@@ -101,7 +101,7 @@ def spread(
             return name
 
         while True:
-            room, before = max(0, pool.places() + 1 - len(begun)), len(begun)
+            room, before = max(0, pool.places() + repeatable - len(begun)), len(begun)
             for position, item in islice(waiting, room if more else 0):
                 begun[position] = _Begun(item, time.monotonic(), begin(position, item))
             more = more and len(begun) == before + room

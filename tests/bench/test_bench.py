@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests import openai_server as server
 from tests.bench.harness import ran
 from tui_agent.bench import bench
-from tui_agent.bench.bench import BenchError, Plan, journal_of, read_rows, run
+from tui_agent.bench.bench import BenchError, Plan, finished, journal_of, pieces, read_rows, run
 from tui_agent.bench.case import all_cases
 from tui_agent.bench.figures import broken, difference, estimate, losses, solved, summaries
 from tui_agent.bench.report import RULE_OF, write
-from tui_agent.bench.run import Row, Unit
+from tui_agent.bench.run import RealModel, Row, Unit
 from tui_agent.cli import main
+from tui_agent.config.settings import Settings
 from tui_agent.core.recovery.rules import Rule
 
 PLAN = Plan(("plain-work/upper", "sampling/seven"), ("repeats",), ("retries", "combined"), ("absent",), (1,))
@@ -51,9 +55,53 @@ def test_a_real_model_costs_no_more_than_it_may(tmp_path: Path) -> None:
     rows = run(PLAN, tmp_path, 1, progress)
     dear = [json.dumps(asdict(replace(row, cost=1.5))) + "\n" for row in rows[:2]]
     (tmp_path / bench.ROWS).write_text("".join(dear))
-    with pytest.raises(BenchError, match=r"has cost 3\.00 USD, and 2\.00 are allowed"):
+    with pytest.raises(BenchError, match=r"has cost 3\.0000 USD, and 2\.0000 are allowed; 2 of 4 runs"):
         run(PLAN, tmp_path, 1, progress, max_cost=2.0)
     assert len(read_rows(tmp_path)) == 2
+
+
+async def served(tmp_path: Path, max_cost: float, prices: dict[str, Any]) -> list[Row]:
+    """The plan with a model whose runs take two replies of 100 tokens each."""
+    plan = replace(PLAN, model="openai/served")
+    looks = server.calls([("list_dir", '{"path": "."}')], usage=(100, 0))
+    async with server.OpenAIServer([looks, server.text("Done.", usage=(100, 0))] * 10) as known:
+        settings = Settings.model_validate({
+            "model": plan.model, "api_base": known.url, "sandbox": {"mode": "off"}, "prices": prices,
+        })  # fmt: skip
+        return await asyncio.to_thread(run, plan, tmp_path, 1, progress, RealModel(settings), max_cost)
+
+
+async def test_each_run_of_a_real_model_is_kept_and_has_what_is_left_of_the_cost(tmp_path: Path) -> None:
+    prices = {"openai/served": {"prompt": 10_000.0, "completion": 0.0}}  # a reply costs one dollar
+    with pytest.raises(BenchError, match=r"3\.0000 USD, and 3\.0000 are allowed; 1 of 4 runs have ended"):
+        await served(tmp_path, 3.0, prices)
+    first, cut = read_rows(tmp_path)
+    assert (first.cost, cut.cost) == (2.0, 1.0)
+    assert (first.rule, cut.rule) == ("", "limit.cost")
+    assert finished([first, cut]) == [first]
+    rows = await served(tmp_path, 20.0, prices)
+    assert [(row.rule, row.cost) for row in rows] == [("", 2.0)] * 4
+    write(rows, tmp_path)
+    text = (tmp_path / "BENCHMARK.md").read_text()
+    assert "The model is a real one" in text
+    assert "`openai/served`, 2 contestants, 1 seed(s); 8.0000 USD." in text
+    assert "--model openai/served --max-cost USD --policies retries,combined" in text
+    assert "small machines" not in text
+
+
+async def test_a_limit_on_what_nobody_knows_is_refused_after_one_run(tmp_path: Path) -> None:
+    with pytest.raises(BenchError, match=r'\[prices."openai/served"\] with prompt and completion in USD'):
+        await served(tmp_path, 2.0, {})
+    assert len(read_rows(tmp_path)) == 1
+
+
+def test_runs_of_a_case_are_given_out_together_and_the_last_ones_by_unit() -> None:
+    plan = Plan(("a", "b", "c", "d"), ("x", "y"), ("retries", "combined"), ("absent",), (1, 2))
+    given = list(pieces(list(plan.runs())))
+    assert [run for piece in given for run in piece.runs] == list(plan.runs())
+    assert [len(piece.runs) for piece in given] == [8, 8, 8, 2, 2, 2, 2]
+    many = list(plan.runs()) * 40
+    assert max(len(piece.runs) for piece in pieces(sorted(many, key=lambda run: run.unit.case))) <= 300
 
 
 def test_rows_of_other_cases_are_not_mixed_in(tmp_path: Path) -> None:

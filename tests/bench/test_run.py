@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -176,6 +177,21 @@ async def test_a_real_model_works_on_the_same_cases_through_its_server(tmp_path:
     assert (row.solved, row.failures, row.model_faults) == (True, 2, 1)
     assert "<recovery_note>" in str(served.requests[2].body["messages"])
     assert row.behaviour == "openai/served"
+    assert journal(tmp_path)[0]["at"] < time.time()
+    assert row.seconds > 0
+
+
+async def test_a_real_model_waits_for_its_server_and_not_for_the_faults_of_a_case(tmp_path: Path) -> None:
+    script = [server.calls([("write_file", '{"path": "result.txt", "content": "x"}')]), server.text("Done.")]
+    fault = Fault("model", kind=FaultKind.RATE_LIMIT, until=120.0, retry_after=60.0)
+    began = time.monotonic()
+    async with server.OpenAIServer(script) as served:
+        settings = Settings(model="openai/served", api_base=served.url, sandbox={"mode": "off"}, max_cost=1.0)  # type: ignore[arg-type]
+        case = replace(PLAIN, faults=(fault,))
+        row = await ran(tmp_path, case, behaviour="openai/served", real=RealModel(settings))
+    assert row.seconds > 120
+    assert time.monotonic() - began < 120
+    assert row.outcome == "answered"
 
 
 async def test_a_server_comes_back_by_the_replies_of_the_model_and_not_by_tries(tmp_path: Path) -> None:

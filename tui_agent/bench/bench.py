@@ -1,4 +1,8 @@
-"""Many runs: which ones, side by side, with what is done kept on disk, so that a killed bench goes on."""
+"""Many runs: which ones, side by side, with what is done kept on disk, so that a killed bench goes on.
+
+A process gets runs of one case at a time, since it remembers the commands that it carried out; two that share a case
+carry them out twice.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import chain
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +28,7 @@ from tui_agent.bench.operators import Kind
 from tui_agent.bench.policies import CONTESTANTS
 from tui_agent.bench.run import RealModel, Row, Unit, run_unit
 from tui_agent.cluster import LOCAL, spread
+from tui_agent.core.recovery.rules import Rule
 from tui_agent.store.journal import JOURNAL_NAME
 
 ROWS = "rows.jsonl"
@@ -32,6 +37,10 @@ PLAN = "bench.json"
 """What the rows are of. Rows of another plan are not mixed in."""
 RUNS = "runs"
 """Folders with a journal for each run, for `agent-tui replay`."""
+MOST_AT_ONCE = 300
+"""Runs of a case that a process gets at a time: a killed bench has to begin them anew."""
+SHARED = 0.75
+"""Of all runs, those that are given out by case. The last ones are given out by unit, so that no process waits long."""
 
 
 class BenchError(Exception):
@@ -50,18 +59,46 @@ class Plan:
     model: str = ""
     """A real model in place of the behaviours; empty: none."""
 
-    def groups(self) -> Iterator[list[tuple[Unit, str, Kind]]]:
-        """Runs of one unit under every contestant: what one process does at a time."""
+    def runs(self) -> Iterator[Run]:
+        """All runs: those of a case together, and in it those of a unit."""
         for case in self.cases:
             for behaviour in (self.model,) if self.model else self.behaviours:
                 for seed in self.seeds:
                     unit = Unit(case, behaviour, seed)
-                    yield [
-                        (unit, policy, operator)
-                        for policy in self.policies
-                        for operator in self.operators
-                        if operator == "absent" or CONTESTANTS[policy].asks
-                    ]
+                    for policy in self.policies:
+                        for operator in self.operators:
+                            if operator == "absent" or CONTESTANTS[policy].asks:
+                                yield Run(unit, policy, operator)
+
+
+class Run(NamedTuple):
+    """A unit under one contestant."""
+
+    unit: Unit
+    policy: str
+    operator: Kind
+
+
+class Piece(NamedTuple):
+    """What a process does at a time. `max_cost`: what a run of a real model may cost, in USD."""
+
+    runs: tuple[Run, ...]
+    max_cost: float | None = None
+
+
+def pieces(runs: Sequence[Run]) -> Iterator[Piece]:
+    """The runs in the order in which they are given out."""
+    begun = 0
+    for _, same_case in groupby(runs, lambda run: run.unit.case):
+        by_unit = [tuple(same_unit) for _, same_unit in groupby(same_case, lambda run: run.unit)]
+        piece: tuple[Run, ...] = ()
+        for same in by_unit:
+            if piece and (begun >= SHARED * len(runs) or len(piece) + len(same) > MOST_AT_ONCE):
+                yield Piece(piece)
+                piece = ()
+            piece += same
+            begun += len(same)
+        yield Piece(piece)
 
 
 def journal_of(out: Path, unit: Unit, policy: str, operator: str) -> Path:
@@ -86,22 +123,30 @@ def run(
 ) -> list[Row]:
     """Run what is missing of the plan and give all its rows. Raises `BenchError`, `ClusterError`.
 
-    `max_cost` in USD ends a bench with a real model before the next run begins. `jobs` processes of this machine do it,
-    or the workers of a `cluster` (see `cluster.spread`).
+    `jobs` processes of this machine do it, or the workers of a `cluster` (see `cluster.spread`). Runs of a real model
+    are begun one by one, each with what is left of `max_cost` (USD in all). One that this limit ends counts as cost and
+    not as a result.
     """
     out.mkdir(parents=True, exist_ok=True)
     _keep_plan(plan, out)
     rows = read_rows(out)
-    done = {_key(row) for row in rows}
-    groups = [
-        missing
-        for group in plan.groups()
-        if (missing := [one for one in group if (one[0], one[1], one[2]) not in done])
-    ]
-    total = sum(map(len, groups))
-    finished, began = 0, time.monotonic()
+    done = {_key(row) for row in finished(rows)}
+    missing = [one for one in plan.runs() if one not in done]
+    ended, began = 0, time.monotonic()
+
+    def left() -> float | None:
+        return None if max_cost is None else max_cost - sum(row.cost or 0.0 for row in rows)
+
+    def begun() -> Iterator[Piece]:
+        for one in missing:
+            allowed = left()
+            if allowed is not None and allowed <= 0:
+                return
+            yield Piece((one,), allowed)
+
+    given = begun() if real is not None or max_cost is not None else pieces(missing)
     with (out / ROWS).open("a", encoding="utf-8") as kept:
-        for results in _carry_out(groups, jobs, real, lambda: _stop_at(max_cost, rows), cluster):
+        for results in _carry_out(given, jobs, real, cluster):
             made = [result.row for result in results]
             for result in results:
                 _keep_journal(result, out)
@@ -113,23 +158,33 @@ def run(
             kept.write("".join(json.dumps(asdict(row)) + "\n" for row in made))
             kept.flush()
             os.fsync(kept.fileno())
-            finished += len(made)
-            rest = (time.monotonic() - began) / finished * (total - finished)
-            progress(finished, total, rest)
-    wanted = {one for group in plan.groups() for one in group}
-    return [row for row in rows if _key(row) in wanted]
-
-
-def _key(row: Row) -> tuple[Unit, str, str]:
-    return Unit(row.case, row.behaviour, row.seed), row.policy, row.operator
-
-
-def _stop_at(limit: float | None, rows: Iterable[Row]) -> None:
-    if limit is not None and (spent := sum(row.cost or 0.0 for row in rows)) >= limit:
+            if max_cost is not None and any(row.tokens and row.cost is None for row in made):
+                raise BenchError(
+                    f"What {plan.model} costs is not known, so that --max-cost holds nothing. Say it in your "
+                    f'config.toml: [prices."{plan.model}"] with prompt and completion in USD per million tokens '
+                    "(0 where it costs nothing)."
+                )
+            ended += len(made)
+            rest = (time.monotonic() - began) / ended * (len(missing) - ended)
+            progress(ended, len(missing), rest)
+    wanted = set(plan.runs())
+    found = [row for row in finished(rows) if _key(row) in wanted]
+    if max_cost is not None and len(found) < len(wanted):
         raise BenchError(
-            f"The bench has cost {spent:.2f} USD, and {limit:.2f} are allowed. What was run is kept; a higher "
-            "--max-cost goes on with the rest."
+            f"The bench has cost {max_cost - (left() or 0.0):.4f} USD, and {max_cost:.4f} are allowed; "
+            f"{len(found)} of {len(wanted)} runs have ended. What was run is kept; a higher --max-cost goes on with "
+            "the rest."
         )
+    return found
+
+
+def _key(row: Row) -> Run:
+    return Run(Unit(row.case, row.behaviour, row.seed), row.policy, row.operator)
+
+
+def finished(rows: Iterable[Row]) -> list[Row]:
+    """Those that are results: a run that the limit on the cost ended says nothing of its policy."""
+    return [row for row in rows if row.rule != Rule.LIMIT_COST]
 
 
 class Result(NamedTuple):
@@ -140,21 +195,12 @@ class Result(NamedTuple):
 
 
 def _carry_out(
-    groups: Sequence[list[tuple[Unit, str, Kind]]],
-    jobs: int,
-    real: RealModel | None,
-    before: Callable[[], None],
-    cluster: str,
+    given: Iterable[Piece], jobs: int, real: RealModel | None, cluster: str
 ) -> Iterator[list[Result]]:
-    def begun() -> Iterator[list[tuple[Unit, str, Kind]]]:
-        for group in groups:
-            before()
-            yield group
-
     scratch = Path(tempfile.mkdtemp(prefix="agent-tui-bench-"))
     try:
-        run_group = partial(_run_group, scratch=scratch, real=real)
-        for _, ended in spread(run_group, begun(), cluster, jobs, repeatable=real is None):
+        work = partial(_run_piece, scratch=scratch, real=real)
+        for _, ended in spread(work, given, cluster, jobs, repeatable=real is None):
             yield ended.result()
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -178,14 +224,14 @@ def _alone(place: Path) -> Iterator[None]:
             place.parent.rmdir()
 
 
-def _run_group(
-    group: Sequence[tuple[Unit, str, Kind]], scratch: Path, real: RealModel | None
-) -> list[Result]:
+def _run_piece(piece: Piece, scratch: Path, real: RealModel | None) -> list[Result]:
     cases = {case.id: case for case in all_cases()}
+    if real is not None:
+        real = RealModel(real.settings.replaced(max_cost=piece.max_cost))
     place = scratch / f"job-{os.getpid():08d}"
     results = []
     with _alone(place):
-        for unit, policy, operator in group:
+        for unit, policy, operator in piece.runs:
             journal = place / "journal"
             row = asyncio.run(
                 run_unit(cases[unit.case], unit, CONTESTANTS[policy], operator, place, journal, real)
@@ -240,8 +286,3 @@ def _keep_journal(result: Result, out: Path) -> None:
     folder = _journal(result.row, out)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / JOURNAL_NAME).write_bytes(result.journal)
-
-
-def all_runs(plan: Plan) -> int:
-    """How many runs a plan has."""
-    return sum(1 for _ in chain.from_iterable(plan.groups()))

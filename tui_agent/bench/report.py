@@ -56,12 +56,7 @@ Each run goes through the production loop: real tools in a real workspace, a mod
 model, a tool, the world outside). The engine itself is never touched. A *case* is data: a task, a workspace, a
 check of the result, the faults, and what a model does there (`tui_agent/bench/cases`).
 
-**What this can say, and what not.** The models here are small machines. What they do after a failing step was
-counted in recorded runs (`docs/bench/behaviours.csv`): repeat, vary, alternate, try something else, adapt, give up.
-How a model takes a note, a refusal or an answer is in no recording; those numbers are assumed
-(`tui_agent/bench/behaviours.py`, and in the table of behaviours below). So a difference between two policies says
-what follows from these habits and assumptions, and not that a real model would do so. `--model NAME` runs a real
-one on the same cases.
+<!-- MODELS -->
 
 **Faults that no error text shows** (*implicit*: a result that is wrong and says nothing) cannot be seen by any rule
 that reads errors. Of these, `combined` remarks upon what its rules `implicit.*` can check: a write that is read
@@ -73,10 +68,22 @@ those that were asked about, refused a call, turned round or ended. *Broken*: ru
 and not so. Intervals are 95 %, by drawing cases anew (1,000 times). Differences are paired by case, behaviour and
 seed. Where an interval holds 0, nobody is named better.
 
-`opencode` is the rule as its source reads: it compares calls of one reply, and these models send one call a reply, so
-it never fires; `doom-loop` is the same rule counted over replies. `none` has no recovery at all, `retries` repeats
+`opencode` is the rule as its source reads: it compares calls of one reply, and models that send one call a reply never
+make it fire; `doom-loop` is the same rule counted over replies. `none` has no recovery at all, `retries` repeats
 failed model calls; the other agents' rules stand on top of `retries`.
 """
+
+OF_MACHINES = """\
+**What this can say, and what not.** The models here are small machines. What they do after a failing step was
+counted in recorded runs (`docs/bench/behaviours.csv`): repeat, vary, alternate, try something else, adapt, give up.
+How a model takes a note, a refusal or an answer is in no recording; those numbers are assumed
+(`tui_agent/bench/behaviours.py`, and in the table of behaviours below). So a difference between two policies says
+what follows from these habits and assumptions, and not that a real model would do so. `--model NAME` runs a real
+one on the same cases."""
+OF_A_MODEL = """\
+**What this can say, and what not.** The model is a real one. Its provider's faults are the cases' and, besides, what
+its server really did. What it does differs from run to run: few runs say little, and the intervals are over cases
+alone."""
 
 
 def write(rows: Sequence[Row], out: Path) -> list[Path]:
@@ -95,6 +102,11 @@ def write(rows: Sequence[Row], out: Path) -> list[Path]:
     return written
 
 
+def _real(rows: Sequence[Row]) -> bool:
+    """Whether a real model did these runs."""
+    return not {row.behaviour for row in rows} <= set(BEHAVIOURS)
+
+
 def _order(row: Row) -> tuple[object, ...]:
     """Whatever the order in which runs ended, the report is the same."""
     contestant = list(CONTESTANTS).index(row.policy), [*map(str, OPERATORS)].index(row.operator)
@@ -106,22 +118,22 @@ def _order(row: Row) -> tuple[object, ...]:
 
 def markdown(rows: Sequence[Row], found: dict[str, Summary]) -> str:
     """The tables."""
+    real = _real(rows)
     parts = [
-        INTRODUCTION,
+        INTRODUCTION.replace("<!-- MODELS -->", OF_A_MODEL if real else OF_MACHINES),
         _counts(rows),
         "## In short",
         _short(rows),
         "## All policies",
-        _overall(found),
+        _overall(found, real=real),
         "## By field of the square",
         _by(rows, lambda row: row.square, solved),
         "## By kind of fault",
         _by([row for row in rows if not row.negative], lambda row: row.kind, solved),
         "## Healthy runs: harm by kind",
         _by([row for row in rows if row.negative], lambda row: row.kind, interrupted),
-        "## By behaviour",
-        _behaviours(),
-        _by([row for row in rows if not row.negative], lambda row: row.behaviour, solved),
+        *(() if real else ("## By behaviour", _behaviours())),
+        "" if real else _by([row for row in rows if not row.negative], lambda row: row.behaviour, solved),
         "## Each detector's part",
         _left_out(rows),
         "## With an operator",
@@ -140,10 +152,11 @@ def _counts(rows: Sequence[Row]) -> str:
     fields = ", ".join(f"{len(own)} {name}" for name, own in sorted(squares.items()))
     share = sum(row.negative for row in cases.values()) / max(1, len(cases))
     models = sorted({row.behaviour for row in rows})
+    costs = [row.cost for row in rows if row.cost is not None]
     return (
-        f"{len(rows):,} runs: {len(cases)} cases ({fields}; {share:.0%} negative), {len(models)} "
-        f"{'behaviours' if set(models) <= set(BEHAVIOURS) else 'models'}, {len(by_contestant(rows))} contestants, "
-        f"{len({row.seed for row in rows})} seed(s)."
+        f"{len(rows):,} runs: {len(cases)} cases ({fields}; {share:.0%} negative), "
+        f"{f'`{models[0]}`' if _real(rows) else f'{len(models)} behaviours'}, {len(by_contestant(rows))} contestants, "
+        f"{len({row.seed for row in rows})} seed(s){f'; {sum(costs):.4f} USD' if costs else ''}."
     )
 
 
@@ -172,7 +185,7 @@ def _number(value: float | None) -> str:
     return "·" if value is None else f"{value:,.0f}"
 
 
-def _overall(found: dict[str, Summary]) -> str:
+def _overall(found: dict[str, Summary], *, real: bool) -> str:
     head = [
         "policy", "success", "harm", "broken", "failures recovered", "same call", "worked round",
         "steps", "tokens", "tokens a run", "person needed", "after",
@@ -188,9 +201,10 @@ def _overall(found: dict[str, Summary]) -> str:
     ]  # fmt: skip
     said = (
         "Steps and tokens: medians from the first failure until none was open, of the runs that came to that. Person "
-        "needed: somebody was asked, or the run ended without its answer; after: the median time until then, by the "
-        "clock of the runs. There a model reads 2,000 tokens a second and writes 40, and waits pass as they are."
-    )
+        "needed: somebody was asked, or the run ended without its answer; after: the median time until then"
+        + (". Waits after faults of the cases are skipped and counted." if real else ", by the clock of the runs. "
+           "There a model reads 2,000 tokens a second and writes 40, and waits pass as they are.")
+    )  # fmt: skip
     return f"{table(head, lines)}\n\n{said}"
 
 
@@ -396,9 +410,11 @@ def _how(rows: Sequence[Row]) -> str:
         )
     listed = "\n".join((*commands, "agent-tui bench report DIR"))
     return (
-        f"agent-tui {__version__}:\n\n```sh\n{listed}\n```\n\nThe same seed gives the same journals but for times and "
-        "places. `agent-tui replay DIR/runs/CASE/BEHAVIOUR-SEED/POLICY` opens a run. Rules of other agents are written "
-        "anew from their sources, which `tui_agent/bench/peers.py` names with their versions."
+        f"agent-tui {__version__}:\n\n```sh\n{listed}\n```\n\n"
+        + ("" if _real(rows) else "The same seed gives the same journals but for times and places. ")
+        + f"`agent-tui replay DIR/runs/CASE/{'MODEL' if _real(rows) else 'BEHAVIOUR'}-SEED/POLICY` opens a run. "
+        "Rules of other agents are written anew from their sources, which `tui_agent/bench/peers.py` names with their "
+        "versions."
     )
 
 
@@ -411,7 +427,7 @@ def _models(rows: Sequence[Row]) -> str:
     """The option that names the models of these runs; none where they are all the behaviours."""
     models = list(dict.fromkeys(row.behaviour for row in rows))
     if not set(models) <= set(BEHAVIOURS):
-        return f"--model {models[0]} "
+        return f"--model {models[0]} --max-cost USD "
     return "" if set(models) == set(BEHAVIOURS) else f"--behaviours {','.join(models)} "
 
 

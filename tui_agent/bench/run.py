@@ -160,8 +160,11 @@ def _scripted_settings(workspace: Path, state_dir: Path, contestant: Contestant)
 class _Referee:
     """Stands between a run and its contestant: the peer's rule, who is asked, what is counted."""
 
-    def __init__(self, case: Case, contestant: Contestant, operator: Kind, clock: Clock) -> None:
+    def __init__(
+        self, case: Case, contestant: Contestant, operator: Kind, clock: Clock, model: Model
+    ) -> None:
         self.watch = _Watch()
+        self.model = FaultyModel(model, case.faults, clock)
         self.session: Session | None = None
         self._case = case
         self._contestant = contestant
@@ -209,8 +212,8 @@ class _Referee:
         self._peer.heard(event)
 
     def skips_waits(self, event: events.Event, _: RunState) -> None:
-        """A wait for the provider goes by on the run's clock alone, by the operator's own key."""
-        if isinstance(event, events.ModelFaulted) and event.delay:
+        """A wait after a fault of the case goes by on the run's clock alone, by the operator's own key."""
+        if isinstance(event, events.ModelFaulted) and event.delay and self.model.raised(event.fault):
             asyncio.get_running_loop().call_soon(self._skip, event.delay)
 
     def _skip(self, delay: float) -> None:
@@ -227,15 +230,18 @@ async def run_unit(
     journal: Path,
     real: RealModel | None = None,
 ) -> Row:
-    """One run, after the earlier ones that its contestant has. `scratch` is a place for its workspace; its journal goes
-    to the folder `journal`.
+    """One run, after the earlier ones that its contestant has, whose cost is added to its own. `scratch` is a place for
+    its workspace; its journal goes to the folder `journal`.
     """
     workspace, state_dir = fresh(case.files, scratch)
+    before = 0.0
     for number in range(contestant.earlier):
         earlier = replace(unit, seed=-1 - number - contestant.earlier * unit.seed)
-        await _play(case, earlier, contestant, operator, workspace, state_dir, journal, real)
+        played = await _play(case, earlier, contestant, operator, workspace, state_dir, journal, real)
+        before += played.cost or 0.0
         renew(case.files, workspace)
-    return await _play(case, unit, contestant, operator, workspace, state_dir, journal, real)
+    row = await _play(case, unit, contestant, operator, workspace, state_dir, journal, real)
+    return row if row.cost is None else replace(row, cost=before + row.cost)
 
 
 async def _play(
@@ -248,14 +254,14 @@ async def _play(
     journal: Path,
     real: RealModel | None,
 ) -> Row:
-    clock = Clock()
-    referee = _Referee(case, contestant, operator, clock)
+    clock = Clock(real=real is not None)
     settings, model, tools = _made(case, unit, contestant, clock, workspace, state_dir, real)
-    world = World(case.faults, workspace, clock, referee.before_call, real_time=real is not None)
+    referee = _Referee(case, contestant, operator, clock, model)
+    world = World(case.faults, workspace, clock, referee.before_call)
     session = await open_session(
         settings,
         referee.operator,
-        FaultyModel(model, case.faults, clock),
+        referee.model,
         tools=world.around(tools),
         environment=None if real else {},
         clock=clock,
@@ -264,11 +270,10 @@ async def _play(
     )
     referee.session = session
     session.subscribe(referee.heard)
-    if real is None:
-        session.subscribe(referee.skips_waits)
+    session.subscribe(referee.skips_waits)
     try:
         await session.submit(case.task)
-        await asyncio.wait_for(session.wait(), _HANGS)
+        await asyncio.wait_for(session.wait(), None if real else _HANGS)
         state = session.state
     finally:
         await session.close()

@@ -46,6 +46,11 @@ class FaultyModel:
         self._faults = tuple(fault for fault in faults if fault.seam == "model")
         self._clock = clock
         self._requests = 0
+        self._raised: list[ModelFaultValue] = []
+
+    def raised(self, fault: ModelFaultValue) -> bool:
+        """Whether a fault is of the case, and not of the model behind it."""
+        return fault in self._raised
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """See `protocol.Model`."""
@@ -54,14 +59,14 @@ class FaultyModel:
             if self._clock.passed < fault.until if fault.until else fault.covers(self._requests):
                 self._clock.pass_(1.0)
                 status, words = _WORDS.get(fault.kind, (None, fault.kind.in_words))
-                raise ModelFault(
-                    ModelFaultValue(
-                        kind=fault.kind,
-                        message=fault.message or words,
-                        status=status,
-                        retry_after=fault.retry_after,
-                    )
+                value = ModelFaultValue(
+                    kind=fault.kind,
+                    message=fault.message or words,
+                    status=status,
+                    retry_after=fault.retry_after,
                 )
+                self._raised.append(value)
+                raise ModelFault(value)
         self._clock.requests += 1
         async for piece in self._model.stream(request):
             yield piece
@@ -93,13 +98,9 @@ class World:
         workspace: Path,
         clock: Clock,
         before: Callable[[str, Mapping[str, Any]], Awaitable[None]],
-        *,
-        real_time: bool = False,
     ) -> None:
-        """`real_time`: `sleep` in commands really sleeps."""
         self.clock = clock
         self.before = before
-        self.real_time = real_time
         self._workspace = workspace
         self._changes = sorted((one for one in faults if one.seam == "world"), key=lambda one: one.at)
         self._faults = [fault for fault in faults if fault.seam == "tool"]
@@ -156,11 +157,12 @@ class InWorld:
         world = self._world
         world.goes_on()
         await world.before(self.name, arguments)
-        world.clock.pass_(TOOL_SECONDS)
-        command = arguments.get("command")
-        if isinstance(command, str) and not world.real_time:
-            world.clock.pass_(sum(map(float, _SLEEP.findall(command))))
-            arguments = {**arguments, "command": _SLEEP.sub("sleep 0", command)}
+        if not world.clock.real:
+            world.clock.pass_(TOOL_SECONDS)
+            command = arguments.get("command")
+            if isinstance(command, str):
+                world.clock.pass_(sum(map(float, _SLEEP.findall(command))))
+                arguments = {**arguments, "command": _SLEEP.sub("sleep 0", command)}
         fault = world.fault_of(self.name, arguments)
         if fault is None:
             return await self._tool.run(arguments, context)

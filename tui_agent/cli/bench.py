@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_agent.bench.behaviours import BEHAVIOURS
-from tui_agent.bench.bench import BenchError, Plan, read_rows, run
+from tui_agent.bench.bench import BenchError, Plan, finished, read_rows, run
 from tui_agent.bench.case import CaseError, all_cases, chosen
 from tui_agent.bench.operators import OPERATORS
 from tui_agent.bench.policies import CONTESTANTS, STANDARD
@@ -114,7 +114,7 @@ def _real(options: argparse.Namespace) -> Any:
 
 
 def _report(folders: Sequence[str]) -> int:
-    if len(folders) != 1 or not (rows := read_rows(Path(folders[0]))):
+    if len(folders) != 1 or not (rows := finished(read_rows(Path(folders[0])))):
         raise UsageError("agent-tui bench report: name one folder with results, as --out named it.")
     for path in write(rows, Path(folders[0])):
         sys.stdout.write(f"{path}\n")

@@ -145,11 +145,16 @@ def _repair(form: Form, family: str, command: str) -> Repair:
 
 def lessons_of(incidents: Incidents) -> tuple[Lesson, ...]:
     """What the run's failures teach, in the order in which they began."""
+    calls = calls_of(incidents)
+    return tuple(_lesson(one, calls) for one in calls)
+
+
+def calls_of(incidents: Incidents) -> list[Incident]:
+    """The failures of calls, in the order in which they began."""
     calls = [
         one for one in (*incidents.recovered, *incidents.open.values()) if one.tool and one.key != REPLY_FORM
     ]
-    calls.sort(key=lambda one: one.course[0].seq)
-    return tuple(_lesson(one, calls) for one in calls)
+    return sorted(calls, key=lambda one: one.course[0].seq)
 
 
 def _lesson(failed: Incident, calls: Iterable[Incident]) -> Lesson:
