@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -25,6 +27,32 @@ def gone(pid: int) -> bool:
     except ProcessLookupError:
         return True
     return False
+
+
+GIVES_WAY = """
+import asyncio, sys
+from pathlib import Path
+from tests.tools.box import Box
+from tui_agent import processes
+
+async def show(folder):
+    wait = "import sys; sys.stdin.read(); print(open('/proc/self/autogroup').read())"
+    child = await processes.start([sys.executable, "-c", wait])
+    print((await child.output(b"now"))[0].decode())
+    print((await Box(folder, folder).call("bash", command="cat /proc/self/autogroup")).content)
+
+processes.lower_priority(7)
+asyncio.run(show(Path(sys.argv[1])))
+"""
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/autogroup").exists(), reason="the processor is not shared by sessions"
+)
+def test_what_a_process_of_low_priority_starts_has_no_more_of_the_processor(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", GIVES_WAY, str(tmp_path)]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert re.findall(r"/autogroup-\d+ nice (-?\d+)", shown) == [str(min(19, os.nice(0) + 7))] * 2
 
 
 @pytest.mark.parametrize("argv", [ENDLESS, DEAF], ids=["writes without end", "ignores SIGTERM"])

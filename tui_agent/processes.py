@@ -157,7 +157,22 @@ async def start(
         pass_fds=tuple(pass_fds),
         start_new_session=True,
     )
-    return Child(transport, asyncio.subprocess.Process(transport, protocol, loop))
+    process = asyncio.subprocess.Process(transport, protocol, loop)
+    _keep_niceness(process.pid)
+    return Child(transport, process)
+
+
+def lower_priority(niceness: int) -> None:
+    """Leave the processor to others: this process, and all that it starts."""
+    os.nice(niceness)
+    _keep_niceness("self")
+
+
+def _keep_niceness(process: int | str) -> None:
+    """Linux shares the processor by sessions first, and a new one begins without the niceness of its processes."""
+    if (niceness := os.nice(0)) > 0:
+        with suppress(OSError):
+            Path(f"/proc/{process}/autogroup").write_text(str(niceness))
 
 
 def kill_marked(variable: str) -> None:

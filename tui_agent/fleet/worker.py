@@ -16,7 +16,6 @@ import sys
 import tempfile
 import time
 import traceback
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,6 +29,7 @@ from tui_agent.headless import SERVERS_PATIENCE, HeadlessOperator
 from tui_agent.models.choose import ModelByName
 from tui_agent.models.hosted import KeptHost
 from tui_agent.models.scenario_checks import ScenarioError
+from tui_agent.processes import lower_priority
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline, ServerReply
 from tui_agent.session.opening import open_session
 from tui_agent.store.errors import SessionError
@@ -50,8 +50,8 @@ LOOK = 0.25
 """Seconds between two rows of a run at least."""
 GATHERED = 0.05
 """Seconds for which lines of a journal are gathered that go to another disk."""
-NICE = 5
-"""Workers leave the processor to who looks at them."""
+NICE = 10
+"""Workers, and what they run, leave the processor to who looks at them."""
 LAST_FILES = 10.0
 """Seconds in which a folder that is written to is removed."""
 LAST_WRITES = 0.1
@@ -265,9 +265,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     out = os.dup(1)
     os.dup2(2, 1)  # what a library prints is no message
-    with suppress(OSError):
-        os.nice(NICE)
-        Path("/proc/self/autogroup").write_text(str(NICE))  # where Linux shares the processor by sessions
+    lower_priority(NICE)
     asyncio.run(_serve(out))
 
 

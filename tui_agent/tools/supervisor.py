@@ -75,6 +75,7 @@ def _become(command: list[str], *, talks: bool, gate: "Gate | None") -> None:
     """In the forked child: a session of its own, no input unless it `talks`, default signals; then the command."""
     try:
         os.setsid()
+        _keep_niceness()
         _prctl(_SET_PDEATHSIG, signal.SIGKILL)
         signal.set_wakeup_fd(-1)
         for name in ("SIGCHLD", "SIGTERM", "SIGINT", "SIGHUP", "SIGPIPE", "SIGXFSZ"):
@@ -91,6 +92,16 @@ def _become(command: list[str], *, talks: bool, gate: "Gate | None") -> None:
         os.write(2, f"{command[0]}: {error.strerror}\n".encode())
     finally:
         os._exit(127)
+
+
+def _keep_niceness() -> None:
+    """See `processes`."""
+    try:
+        if (niceness := os.nice(0)) > 0:
+            with open("/proc/self/autogroup", "w", encoding="ascii") as shares:
+                shares.write(str(niceness))
+    except OSError:
+        pass
 
 
 def _prctl(option: int, value: int) -> bool:
