@@ -72,7 +72,9 @@ def runs_by_project(recorded: Recordings) -> Runs:
     found: dict[str, list[tuple[Lesson, ...]]] = defaultdict(list)
     redactor = Redactor({})
     for path, imported in recordings(recorded.paths):
-        found[project_of(path)].append(tuple(one for run in runs_of(imported, redactor) for one in run.lessons))
+        found[project_of(path)].append(
+            tuple(one for run in runs_of(imported, redactor) for one in run.lessons)
+        )
     return found
 
 
