@@ -178,8 +178,8 @@ def run(
     return found
 
 
-def _key(row: Row) -> Run:
-    return Run(Unit(row.case, row.behaviour, row.seed), row.policy, row.operator)
+def _key(row: Row) -> tuple[Unit, str, str]:
+    return Unit(row.case, row.behaviour, row.seed), row.policy, row.operator
 
 
 def finished(rows: Iterable[Row]) -> list[Row]:
