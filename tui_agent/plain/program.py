@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 from tui_agent.config.errors import ConfigError, MissingModelError
 from tui_agent.config.settings import load_settings
 from tui_agent.core.events import Event
+from tui_agent.core.names import Mode
 from tui_agent.core.state import RunState
 from tui_agent.frontend.arguments import ConsoleArguments, wanted_early
 from tui_agent.frontend.ascii_glyphs import ascii_glyphs
@@ -301,7 +302,7 @@ class PlainConsole:
             self._watched = False
 
     def _goes_by_itself(self) -> bool:
-        return self._opened is None or str(self._opened.session.state.session.mode) == "AUTO"
+        return self._opened is None or self._opened.session.state.session.mode is Mode.AUTO
 
     def _interrupted(self) -> None:
         """Ctrl+C: the first one interrupts, the second one leaves."""

@@ -61,7 +61,7 @@ def terminal_driver(driver_class: type[Driver], glyphs: AsciiGlyphs | None = Non
 
     `glyphs`: what is written goes through this table.
     """
-    if sys.platform == "win32" or driver_class.__name__ != "LinuxDriver":
+    if sys.platform == "win32" or driver_class is not LinuxDriver:
         return driver_class
     return type("TerminalDriver", (TerminalDriver,), {"glyphs": glyphs})
 

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from tui_agent.call_names import short_input
 from tui_agent.core.badge import badge_of
-from tui_agent.core.names import MODEL_CALL, OF_NO_FAILURE, REPLY_FORM
+from tui_agent.core.names import MODEL_CALL, OF_NO_FAILURE, REPLY_FORM, Level
 from tui_agent.frontend.lines.glyphs import BADGES, LEVELS, OUTCOMES
 from tui_agent.frontend.lines.outlook import next_step
 from tui_agent.frontend.lines.styled import Line, Span, clip, fit_middle, justified, width_of
@@ -312,7 +312,7 @@ def next_words(state: RunState, incident: Incident) -> str:
     verdict = if_it_fails_again(
         state.recovery, incident.tool, incident.input, incident.key, incident.newest.message
     )
-    if str(verdict.level) == "escalate" and not state.recovery.operator_present:
+    if verdict.level is Level.ESCALATE and not state.recovery.operator_present:
         return "the call is blocked"
     rung = LADDER.get(str(verdict.level))
     return rung.happens if rung is not None else ""
