@@ -5,9 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, String
-from pygments.util import ClassNotFound
-
 from tui_agent.frontend.lines.styled import Span
 
 if TYPE_CHECKING:
@@ -48,6 +45,7 @@ def language_of(name: str) -> str:
 @lru_cache(maxsize=32)
 def _lexer(language: str) -> Lexer | None:
     from pygments.lexers import get_lexer_by_name
+    from pygments.util import ClassNotFound
 
     try:
         return get_lexer_by_name(language, stripnl=False, ensurenl=False)
@@ -58,6 +56,8 @@ def _lexer(language: str) -> Lexer | None:
 @lru_cache(maxsize=256)
 def _role(token: Any) -> str:
     """The role of a Pygments token type."""
+    from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, String
+
     for family, role in (
         (Generic.Inserted, "diff-add"),
         (Generic.Deleted, "diff-remove"),
