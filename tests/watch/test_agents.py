@@ -184,3 +184,13 @@ def test_without_a_reader_of_zstd_it_is_said_what_to_install(
     path.write_bytes(b"\x28\xb5\x2f\xfd")
     with pytest.raises(TranscriptError, match=r"pip install 'agent-tui\[zstd\]'"):
         load_transcripts(path)
+
+
+def test_a_message_of_gemini_cli_that_changes_its_kind_is_a_reply(tmp_path: Path) -> None:
+    head = {"sessionId": "g", "projectHash": "1"}
+    message = {"id": "m1", "timestamp": recordings.at(1), "type": "user", "content": "fix it"}
+    path = tmp_path / "session.jsonl"
+    records = [head, message, {**message, "type": "gemini", "content": "done"}]
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    (run,) = load_transcripts(path)
+    assert [event.text for event in run.events if isinstance(event, events.ReplyFinished)] == ["done"]

@@ -111,14 +111,14 @@ class GeminiCLI(Format):
             self.said(text, at)
 
     def _reply(self, key: str, record: Record, text: str, at: float | None) -> None:
-        first = self._places[key]
-        if first == len(self.transcript.steps):
+        if key not in self._turns or self._places[key] == len(self.transcript.steps):
+            self._places[key] = len(self.transcript.steps)
             self._turns[key] = self.turn(at)
         turn = self._turns[key]
         turn.model = text_at(record, "model") or turn.model
         self.transcript.model = turn.model or self.transcript.model
         used(turn, object_at(record, "tokens"), "input", "output")
-        if turn is self.transcript.steps[first]:
+        if turn is self.transcript.steps[self._places[key]]:
             turn.text = text
             thoughts = objects_at(record, "thoughts")
             turn.reasoning = "\n\n".join(
