@@ -438,7 +438,7 @@ async def test_reasoning_is_folded_to_a_line_and_opens() -> None:
     story.judge()
     async with Stage(ConversationPane).run_test(size=(80, 30)) as pilot:
         pane = await shown(pilot, story)
-        assert "∴ reasoned in 80 words" in text_of_pane(pane)
+        assert "∴ reasoning, 80 words" in text_of_pane(pane)
         pane.focus()
         await pilot.press("up", "enter")
         assert text_of_pane(pane).count("First") == 40

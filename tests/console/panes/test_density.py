@@ -64,7 +64,7 @@ async def shown(pilot: Pilot[None], story: Story, density: Density = Density.NOR
         (Density.NORMAL, ("→ 7 passed in 0.02s", "x = 2", "to make it", "── step 4"), ("step 2", "7 items")),
         (
             Density.FULL,
-            ("7 items", "x = 2", "to make it", "── step 2", "three", "reasoned in"),
+            ("7 items", "x = 2", "to make it", "── step 2", "three", "reasoning, "),
             ("searched",),
         ),
     ],

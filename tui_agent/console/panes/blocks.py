@@ -217,7 +217,7 @@ def _reasoning(reasoning: str, width: int, expanded: bool, thinking: bool) -> li
         ]
     words = len(reasoning[:_REASONING_WORDS].split())
     more = "+" if len(reasoning) > _REASONING_WORDS else ""
-    label = f"reasoned in {words}{more} word{'' if words == 1 and not more else 's'}"
+    label = f"reasoning, {words}{more} word{'' if words == 1 and not more else 's'}"
     first = one_line(reasoning, 2 * width)
     return [clip((Span("∴ ", "muted bold"), Span(f"{label}  ", "muted"), Span(first, "muted italic")), width)]
 

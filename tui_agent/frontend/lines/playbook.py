@@ -50,7 +50,7 @@ def playbook_lines(found: list[KnownRepair], width: int) -> list[Line]:
 def entry_lines(one: KnownRepair, width: int) -> list[Line]:
     """One repair: its id, what failed, what helps, how often."""
     entry = one.offered.entry
-    failed = one_line(entry.error or "such an error", 300)
+    failed = one_line(entry.error or "an error of this kind", 300)
     return [
         *_wrapped(f"{one.id}  {one_line(entry.about, 100)}: {failed}", width, "bold"),
         *_wrapped(f"{_helps(one)}: {evidence(one)}", width, "", indent=8),
