@@ -24,13 +24,14 @@ async def edit(text: str) -> str:
             file.write_text(text, encoding="utf-8")
             command = [*shlex.split(chosen), str(file)]
             code = await _run(command)
-            if code:
-                how = f"exit code {code}" if code > 0 else f"signal {-code}"
-                raise EditorError(f"{command[0]} ended with {how}; the prompt is as it was.")
-            return file.read_text(encoding="utf-8", errors="replace").rstrip("\n")
+            left = "" if code else file.read_text(encoding="utf-8", errors="replace").rstrip("\n")
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise EditorError(f"The editor {chosen} could not be used ({why}): set VISUAL or EDITOR.") from error
+    if code:
+        how = f"exit code {code}" if code > 0 else f"signal {-code}"
+        raise EditorError(f"{command[0]} ended with {how}; the prompt is as it was.")
+    return left
 
 
 async def _run(command: list[str]) -> int:
