@@ -56,7 +56,7 @@ def rows(where: str) -> list[Attack]:
             f"Each command {'of the screen' if where == 'screen' else 'in lines'} with {tried}",
             "An answer in words; the console goes on",
             fell="`/export html ~nobody/x` ended the console" if name == "homes" else "",
-            slow=name not in {"homes", "nul"} or (where, name) == ("screen", "nul"),
+            slow=name != "homes",
             value=given,
         )
         for name, (tried, given) in ARGUMENTS.items()
