@@ -54,10 +54,14 @@ def document() -> str:
 
 
 def _values() -> list[type[BaseModel]]:
+    """What events are made of; they are values themselves."""
     return [
         model
         for model in vars(events).values()
-        if inspect.isclass(model) and issubclass(model, events.Value) and model is not events.Value
+        if inspect.isclass(model)
+        and issubclass(model, events.Value)
+        and not issubclass(model, events.Event)
+        and model is not events.Value
     ]
 
 

@@ -239,9 +239,10 @@ async def test_rules_that_ask_or_deny_are_made_and_taken_back_by_words(tmp_path:
     turns = [*calls("touch a.txt", "touch b.txt", "touch c.txt"), *calls("touch d.txt")]
     operator = ScriptedOperator(approvals=deque([ApprovalReply("deny")]))
     live = await open_session(settings, operator, scripted_model(turns))
-    made = SessionRules(live, UserFile(file, folders))
+    kept = UserFile(file, folders)
+    made = SessionRules(live, kept)
     for words in ("deny bash(touch a*)", "ask bash(touch b*) workspace", "deny bash(touch c.txt) always"):
-        assert "from now on" in await change_by_words(made, words)
+        assert "from now on" in await change_by_words(live, kept, words)
     assert [(str(each.rule.decision), each.rule.text, each.scope) for each in made.listed()] == [
         ("deny", "bash(touch c.txt)", "always"),
         ("deny", "bash(touch a*)", "session"),
@@ -265,9 +266,9 @@ async def test_rules_that_ask_or_deny_are_made_and_taken_back_by_words(tmp_path:
         ("remove 5", "from 1 to 4"),
     ]:
         with pytest.raises(ValueError, match=re.escape(why)):
-            await change_by_words(made, wrong)
+            await change_by_words(live, kept, wrong)
     for _ in range(3):
-        assert "Taken back" in await change_by_words(made, "remove 1")
+        assert "Taken back" in await change_by_words(live, kept, "remove 1")
     assert [rule.text for rule in live.rules()] == ["bash(touch *)"]
     await live.submit("go on")
     await live.wait()

@@ -9,7 +9,7 @@ from pydantic import Field
 from tui_agent.core.events.types import Value
 
 SCHEMA_VERSION = 2
-"""Version that new events carry in `v`; readers upgrade older ones (see `sessions.journal`)."""
+"""Version that new events carry in `v`; readers upgrade older ones (see `store.journal`)."""
 
 
 class Event(Value):
