@@ -18,7 +18,7 @@ from tui_agent.cli.options import (
 
 _EXAMPLE = """
 agent-tui replay                       the newest session
-agent-tui replay 20260102-101112-ab12 --speed 4
+agent-tui replay 20260102-101112-ab12cd34 --speed 4
 agent-tui replay events.jsonl --print | less
 agent-tui replay airline-runs.json --run 7 --policy hpd"""
 

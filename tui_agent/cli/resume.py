@@ -9,7 +9,7 @@ from tui_agent.cli.options import Parser, add_console_options, add_run_options, 
 
 _EXAMPLE = """
 agent-tui resume                       the newest session
-agent-tui resume 20260102-101112-ab12"""
+agent-tui resume 20260102-101112-ab12cd34"""
 
 
 def parser() -> Parser:

@@ -186,7 +186,7 @@ VERBS: dict[str, Verb] = {
     ),
     "restore": Verb(
         "bring one back from the trash",
-        "agent-tui sessions restore 20260102-101112-ab12",
+        "agent-tui sessions restore 20260102-101112-ab12cd34",
         _one_session,
     ),
     "trash": Verb(

@@ -38,8 +38,10 @@ from tui_agent.tools.registry import ToolRegistry, default_tools
 
 
 def new_session_id(now: float) -> str:
-    """A sortable, unique name: UTC time to the second and four random hex digits."""
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{secrets.token_hex(2)}"
+    """A sortable, unique name: UTC time to the second, and eight random hex digits, since a fleet opens hundreds of
+    sessions in one second.
+    """
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{secrets.token_hex(4)}"
 
 
 async def open_session(
