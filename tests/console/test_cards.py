@@ -279,6 +279,17 @@ async def test_esc_goes_back_to_the_prompt_and_the_question_stays(kind: str) -> 
         await console.until(lambda: ("interrupt",) in console.session.done)
 
 
+async def test_a_card_whose_parts_are_not_there_is_not_entered() -> None:
+    async with live() as console:
+        console.escalate()
+        await console.card_appears()
+        assert console.card is not None
+        await console.card.remove_children()
+        await console.time_passes(5.0)
+        await console.press("f8")
+        assert not console.in_card
+
+
 async def test_what_was_not_on_the_screen_is_not_accepted() -> None:
     command = "\n".join(f"echo {number}" for number in range(60)) + "\ntouch LAST"
     async with live((60, 20)) as console:

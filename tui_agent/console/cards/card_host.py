@@ -153,7 +153,7 @@ class CardHost(Vertical):
 
     def enter(self, *, at_once: bool = True) -> None:
         """Give the card the focus, because the operator asked for it; not `at_once`: armed after the grace."""
-        card = self.card
+        card = self._composed_card
         if card is None:
             return
         self._left = None
@@ -183,7 +183,7 @@ class CardHost(Vertical):
     def settle(self) -> None:
         """Arm the card once the grace is over; take the focus where nobody is writing."""
         self._timer = None
-        card = self.card
+        card = self._composed_card
         if card is None:
             return
         if self._wait() > 0:
@@ -196,6 +196,11 @@ class CardHost(Vertical):
             card.hint(ENTER_HINT)
         else:
             self.enter()
+
+    @property
+    def _composed_card(self) -> Card | None:
+        """The card, unless it is yet to be composed, or its parts are gone already because the program ends."""
+        return self.card if self.card is not None and self.card.children else None
 
     async def _put(self, card: Card) -> None:
         self.card = card
