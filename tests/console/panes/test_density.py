@@ -80,6 +80,15 @@ async def test_a_density_shows_so_much_of_each_call_and_a_failure_always(
     assert (run in text) is (density is not Density.FULL)
 
 
+async def test_a_run_has_no_gap_where_a_call_names_nothing() -> None:
+    story = Story().run("Go.")
+    looked(story, "list_dir", {})
+    looked(story, "read_file", {"path": "a.py"})
+    async with Stage(ConversationPane).run_test(size=(90, 60)) as pilot:
+        (run,) = (row for row in rows_of(await shown(pilot, story)) if "listed 1 folder" in row)
+    assert run.split("folder", 1)[1].strip(" │▌") == "a.py"
+
+
 async def test_enter_opens_a_run_then_its_first_call_then_folds_both_and_o_shows_all_for_a_while() -> None:
     async with Stage(ConversationPane).run_test(size=(90, 60)) as pilot:
         pane = await shown(pilot, worked())

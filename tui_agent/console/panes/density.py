@@ -91,4 +91,4 @@ class Lookups:
     @property
     def names(self) -> str:
         """What was looked at, the newest first, so that a line that is cut names what is looked at now."""
-        return ", ".join(name for _, name in reversed(self._seen))
+        return ", ".join(name for _, name in reversed(self._seen) if name)
