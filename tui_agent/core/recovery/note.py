@@ -280,13 +280,15 @@ def _closing(state: RecoveryState, failures: Sequence[Failure]) -> str:
     wrong = [one for one in failures if one.kind in FORM_ERRORS and one.rule != Rule.FORM_CUT]
     if wrong and state.form.needs_text(state.policy):
         return CALL_AS_TEXT
-    said = (
-        failure.message
-        if failure.rule and failure.kind is FailureKind.NO_TOOL_CALL
-        else closing_instruction(failure, state.tools)
-        for failure in wrong
-    )
-    return "\n".join(dict.fromkeys(said))
+    return "\n".join(dict.fromkeys(_asked_for(failure, state.tools) for failure in wrong))
+
+
+def _asked_for(failure: Failure, tools: Sequence[str]) -> str:
+    if failure.rule and failure.kind is FailureKind.NO_TOOL_CALL:
+        return failure.message
+    if failure.input and failure.kind is FailureKind.INVALID_TOOL_CALL:
+        return "Give each argument as the tool's schema asks for it; the error names what is wrong."
+    return closing_instruction(failure, tools)
 
 
 def _remarks(state: RecoveryState, failures: Sequence[Failure]) -> Iterator[Paragraph]:
