@@ -66,7 +66,9 @@ def test_the_merged_note_about_the_form_is_the_closing_instruction_alone(
 def test_arguments_that_are_json_but_break_the_schema_are_not_called_badly_formatted() -> None:
     player = after("combined")
     player.wrong_call(FailureKind.INVALID_TOOL_CALL, "bash", {"cmd": "ls"}, "'command' missing")
-    assert player.note() == "Give each argument as the tool's schema asks for it; the error names what is wrong."
+    assert (
+        player.note() == "Give each argument as the tool's schema asks for it; the error names what is wrong."
+    )
 
 
 def test_the_merged_note_repeats_no_error_that_stands_in_the_result_above_it() -> None:
