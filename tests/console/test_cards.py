@@ -631,7 +631,7 @@ async def test_a_question_has_its_cause_on_the_screen_where_rows_are_scarce() ->
         console.escalate(**asked, tool="bash", input=arguments)
         await console.card_takes_keys()
         shown = console.shown().partition("The agent needs you")[2].partition("Say what to do")[0]
-        assert "1–3. step 1, step 2, step 3: the same error" in shown
+        assert "Tried: step 1, step 2, step 3: the same error" in shown
         assert missing in shown
 
 
@@ -930,7 +930,7 @@ async def test_a_question_shows_where_the_error_is_and_all_its_choices_and_a_key
 
 def test_the_schema_of_a_tool_is_no_part_of_what_went_wrong() -> None:
     error = "Invalid call of edit_file: 'old' or 'new' is missing\n{\n  \"type\": \"object\",\n}"
-    assert [passage.text for passage in tried([EarlierFailure("step 1", error)])][2:] == [
+    assert [passage.text for passage in tried([EarlierFailure("step 1", error)])][1:] == [
         error.split("\n")[0]
     ]
 
@@ -939,7 +939,7 @@ def test_an_indent_gives_way_before_the_name_at_a_lines_end_is_wrapped() -> None
     error = "ModuleNotFoundError: No module named 'shop.prices'"
     body = CardBody(list(tried([EarlierFailure("step 1", f"exit code 1\n{error}")])))
     for width in (len(error), len(error) + 2, len(error) + 4, len(error) + 9):
-        assert text_of(body.draw(width, 0)[2]).rstrip() == " " * min(4, width - len(error)) + error
+        assert text_of(body.draw(width, 0)[1]).rstrip() == " " * min(4, width - len(error)) + error
 
 
 @pytest.mark.parametrize("end", ["", "\nmore" * 30])

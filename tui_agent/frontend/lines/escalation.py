@@ -129,16 +129,20 @@ def tried(attempts: Sequence[EarlierFailure], detail: Detail = "around") -> Iter
     """The attempts with the line that says what is wrong, once for those in a row that failed in the same way, and what
     was changed in between; the last with its error in this detail.
     """
-    yield Passage("Tried:", "muted")
+    groups = [list(alike) for _, alike in groupby(attempts, key=lambda attempt: normalise(attempt.error))]
+    several = len(groups) > 1
+    if several:
+        yield Passage("Tried:", "muted")
     number, last = 0, len(attempts) if detail != "line" else -1
-    for _, group in groupby(attempts, key=lambda attempt: normalise(attempt.error)):
-        alike = list(group)
+    for alike in groups:
         first, number = number + 1, number + len(alike)
-        which, how = (f"{first}–{number}", ": the same error") if len(alike) > 1 else (str(number), "")
+        which = f"{first}–{number}." if len(alike) > 1 else f"{number}."
+        how = ": the same error" if len(alike) > 1 else ""
         what = ", ".join(dict.fromkeys(attempt.what for attempt in alike))
         changed = ", ".join(dict.fromkeys(name for attempt in alike for name in attempt.changed))
         between = f" · changed in between: {changed}" if changed else ""
-        yield Passage(f"{which}. {what}{how}{between}", "muted", indent=1)
+        begins = which if several else "Tried:"
+        yield Passage(f"{begins} {what}{how}{between}", "muted", indent=int(several))
         error, said = alike[-1].error.rstrip("\n"), headline(alike[-1].error)
         if number == last and error.count("\n") < SHORT and error.startswith(said):
             yield Passage(error, "error", indent=4, squeezed=True)
