@@ -1,6 +1,6 @@
-"""Writes the table of attacks in docs/SECURITY.md, from the attacks themselves (`tests/adversarial`).
+"""Writes docs/ATTACKS.md, and the table of their groups in docs/SECURITY.md, from the attacks themselves (`tests/adversarial`).
 
-`python docs/write_security.py` writes it, `--check` exits with 1 where it is not current. A test checks.
+`python docs/write_security.py` writes both, `--check` exits with 1 where one is not current. A test checks.
 """
 
 from __future__ import annotations
@@ -11,36 +11,58 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.adversarial.attack import all_attacks
+from tests.adversarial.attack import Attack, about, all_attacks
 
-TARGET = Path(__file__).parent / "SECURITY.md"
+SECURITY = Path(__file__).with_name("SECURITY.md")
+ATTACKS = Path(__file__).with_name("ATTACKS.md")
 MARK = "<!-- made by docs/write_security.py -->\n"
 
+HEAD = """# Attacks
 
-def table() -> str:
-    """Every attack, a table for each group."""
-    found = list(all_attacks())
-    fell = sum(bool(made.fell) for _, made in found)
-    slow = sum(made.slow for _, made in found)
-    lines = [
-        f"{len(found)} attacks ({slow} slow ones, marked S); {fell} found something that gave way; all hold now.\n"
+<!-- Written by docs/write_security.py from tests/adversarial. Do not edit. -->
+
+Every attack that was tried on agent-tui, with its result. [SECURITY.md](SECURITY.md) says what is promised and how to run them again. *Fell* means
+that something gave way when the attack was first tried; it was fixed, and the attack is a test that holds now. S marks a slow one.
+"""
+
+
+def _groups() -> list[tuple[str, list[Attack]]]:
+    return [
+        (group, [made for _, made in rows]) for group, rows in groupby(all_attacks(), key=lambda row: row[0])
     ]
-    for group, rows in groupby(found, key=lambda row: row[0]):
-        lines += [f"### {group}\n", "| attack | what is tried | what holds | result |", "|---|---|---|---|"]
-        for _, made in rows:
-            name = f"`{made.name}`{' S' if made.slow else ''}"
-            result = f"fell, fixed: {made.fell}" if made.fell else "held"
-            lines.append(f"| {name} | {made.tried} | {made.holds} | {result} |".replace("\n", " "))
+
+
+def security() -> str:
+    """The page on security: what is written by hand up to the mark, then a row for each group of attacks."""
+    lines = ["| group | attacks | slow | fell | |", "|---|---:|---:|---:|---|"]
+    rows = [
+        (group, len(made), sum(one.slow for one in made), sum(bool(one.fell) for one in made))
+        for group, made in _groups()
+    ]
+    lines += [
+        f"| [{group}](ATTACKS.md#{group}) | {count} | {slow} | {fell} | {about(group)} |"
+        for group, count, slow, fell in rows
+    ]
+    count, slow, fell = (sum(row[column] for row in rows) for column in (1, 2, 3))
+    lines.append(f"| all | {count} | {slow} | {fell} | |")
+    return SECURITY.read_text("utf-8").partition(MARK)[0] + MARK + "\n" + "\n".join(lines) + "\n"
+
+
+def attacks() -> str:
+    """The page of all attacks, a table for each group."""
+    lines = [HEAD]
+    for group, made in _groups():
+        lines += [f"## {group}\n", "| attack | what is tried | what holds | result |", "|---|---|---|---|"]
+        for one in made:
+            name = f"`{one.name}`{' S' if one.slow else ''}"
+            result = f"fell, fixed: {one.fell}" if one.fell else "held"
+            lines.append(f"| {name} | {one.tried} | {one.holds} | {result} |".replace("\n", " "))
         lines.append("")
     return "\n".join(lines)
 
 
-def page() -> str:
-    """The whole page: what is written by hand up to the mark, then the table."""
-    return TARGET.read_text("utf-8").partition(MARK)[0] + MARK + "\n" + table()
-
-
 if __name__ == "__main__":
     if "--check" in sys.argv:
-        sys.exit(TARGET.read_text(encoding="utf-8") != page())
-    TARGET.write_text(page(), encoding="utf-8")
+        sys.exit(SECURITY.read_text("utf-8") != security() or ATTACKS.read_text("utf-8") != attacks())
+    SECURITY.write_text(security(), "utf-8")
+    ATTACKS.write_text(attacks(), "utf-8")

@@ -22,6 +22,7 @@ DOCUMENTS = (
     "docs/RECOVERY.md",
     "docs/POLICIES.md",
     "docs/SECURITY.md",
+    "docs/ATTACKS.md",
     "tests/cases/README.md",
 )
 ROOTS = (ROOT, ROOT / "tui_agent", ROOT / "tui_agent" / "core", ROOT / "tui_agent" / "tools")

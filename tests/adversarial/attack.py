@@ -1,7 +1,7 @@
 """What an attack is: a test that says what is tried and what must hold, so that documents can be made of it.
 
-Each attack can be run again by its id: `pytest tests/adversarial -k walls.fifo` does not exist, but its test does:
-`pytest tests/adversarial/test_walls.py -k fifo`. The slow ones are left out unless asked for: `pytest -m slow`.
+Each can be run again by its name: `pytest tests/adversarial/test_walls.py -k fifo`. The slow ones are left out unless
+asked for: `pytest -m slow`.
 """
 
 from __future__ import annotations
@@ -69,6 +69,11 @@ def all_attacks() -> Iterator[tuple[str, Attack]]:
         for item in vars(_module(group)).values():
             for made in getattr(item, "attacks", ()):
                 yield group, made
+
+
+def about(group: str) -> str:
+    """What a group's attacks are, in a sentence: the docstring of its file."""
+    return " ".join((_module(group).__doc__ or "").split())
 
 
 def _module(group: str) -> Any:

@@ -51,6 +51,11 @@ def packed(body: bytes, *headers: str) -> bytes:
     return page(gzip.compress(body), "text/html", "200 OK", GZIPPED, *headers)
 
 
+def more(text: str, shown: int = 20) -> str:
+    """How long a text is of which only the beginning is shown."""
+    return f", {len(text):,} characters" if len(text) > shown else ""
+
+
 TRACEBACK = "a traceback in place of the page"
 STALLED = "given up after 25 s"
 
@@ -59,7 +64,7 @@ STALLED = "given up after 25 s"
     *[
         reads(
             "charset_" + re.sub(r"\W", "_", name[:20]),
-            f"A page whose charset is `{name}`",
+            f"A page whose charset is `{name[:20]}`{more(name)}",
             in_charset(name),
             fell,
         )
@@ -162,7 +167,7 @@ async def test_a_page_made_to_end_or_to_stall_its_reader(row: Attack, web: Box) 
     *[
         Attack(
             f"location_{name}",
-            f"A redirect to `{place}`",
+            f"A redirect to `{place[:40]}`{more(place, 40)}",
             "A refusal that names the place",
             fell,
             value=place,
