@@ -18,7 +18,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tui_agent.config.field_notes import field_notes
 from tui_agent.config.layers import IN_A_PROJECTS_PROFILE, LIMITS, PERSONAL
 from tui_agent.config.profiles import FallbackSettings, ModelParameters, ModelProfile, Price
-from tui_agent.config.sections import EnvironmentSettings, HookSettings, SandboxSettings, WebSettings
+from tui_agent.config.sections import (
+    EnvironmentSettings,
+    HookSettings,
+    RecoverySection,
+    SandboxSettings,
+    WebSettings,
+)
 from tui_agent.config.settings import Settings
 from tui_agent.core.recovery.policy import RecoveryPolicy
 
@@ -26,42 +32,54 @@ TARGET = Path(__file__).parent / "CONFIGURATION.md"
 
 HEAD = """# Configuration
 
-Made from the settings by `python docs/write_configuration.py`. Every key is an option (`--max-iterations`)
-where a command takes it, a variable (`AGENT_TUI_MAX_ITERATIONS`; keys of a section with two underscores,
-`AGENT_TUI_RECOVERY__STREAK_LIMIT`; lists by commas or as JSON) and a key in a file. The strongest wins:
-option, variable, the workspace's `.agent-tui.toml`, your own `config.toml` (or `--config FILE`,
-`AGENT_TUI_CONFIG`), default. Relative paths in a file are relative to that file.
+<!-- Written by docs/write_configuration.py from the settings. Do not edit. -->
 
-Keys marked † cannot be set by a workspace's `.agent-tui.toml`: it comes with a checkout, perhaps a
-stranger's. There, `approve` may only be `ask`, and a model's name holds neither an address nor a script. What bounds
-the expense may only be lower than in your own file (else than the default): LIMITS.
-`/settings` in the console shows each with its value and where that comes from, and changes your own file.
-Provider keys stand in no file; they come from the providers' own variables (`OPENAI_API_KEY`, …).
+A setting has four places. The strongest wins; without any of them the default holds.
+
+| | place | |
+|---|---|---|
+| 1 | an option | `--max-iterations 20`, where the command takes it |
+| 2 | a variable | `AGENT_TUI_MAX_ITERATIONS=20`, `AGENT_TUI_RECOVERY__STREAK_LIMIT=5`; lists as `a,b` or JSON |
+| 3 | the workspace's `.agent-tui.toml` | `max_iterations = 20` |
+| 4 | your own `config.toml` | the same; `--config FILE` and `AGENT_TUI_CONFIG` name another file |
+
+Relative paths in a file are relative to that file. `/settings` in the console shows every setting, its value and where
+that comes from, and changes your own file. Keys of providers belong in no file. They come from the providers' own
+variables (`OPENAI_API_KEY`, …).
+
+A workspace's `.agent-tui.toml` comes with a checkout, perhaps a stranger's. So it may set less:
+
+- Keys marked † are not for it.
+- `approve` may be `ask` or `plan`. `mcp` may be `false`. The name of a model holds neither an address nor a script.
+- Limits may be lower than yours (or the default), never higher: LIMITS.
 """
 
 
 def page() -> str:
     """The whole page."""
     recovery = (
-        "Parameters of the chosen policy. What is not set stays as the policy has it; the defaults below are those\n"
-        "of `combined`. Where `off` is one of the values, `false` means the same, and `true` means as the policy has\n"
-        "it: `cognition = false`. They hold in runs and in `replay --policy`; `analyze` compares the policies as they\n"
-        "come."
+        "Parameters of the chosen policy. What is not set stays as the policy has it. The defaults below are\n"
+        "those of `combined`. Where `off` is one of the values, `false` means the same (`cognition = false`), and\n"
+        "`true` means the policy's own value. They hold in runs and in `replay --policy`. `analyze` ignores them,\n"
+        "so that its tables can be compared. [RECOVERY.md](RECOVERY.md) explains each rule."
     )
     hints = (
-        "Hints of your own for failed calls, before the built-in ones. `pattern` is a regular expression that is\n"
-        "looked for in each line of the error, without regard to case (at most 200 characters, no repeated group, at\n"
-        "most two of `*`, `+` and `{,}`); `hint` is what the model is given with the error:\n\n"
+        "Hints of your own for failed calls. They come before the built-in ones. `pattern` is a regular\n"
+        "expression, searched for in each line of the error; upper and lower case are the same. It has at most\n"
+        "200 characters, no repeated group, and at most two of `*`, `+` and `{,}`. `hint` is what the model reads\n"
+        "with the error:\n\n"
         "    [[recovery.hints]]\n"
         '    pattern = "relation .* does not exist"\n'
         "    hint = \"The database is empty: run 'make migrate' first.\""
     )
     files = (
-        "What runs on a file of the workspace after the agent wrote it, by a glob over its path (without a `/`: over\n"
-        "its name). First the formatters; what they changed is shown to the model. Then the checkers; what they find\n"
-        "joins the result of the edit, and later only what is new. A command that is missing, hangs or breaks fails\n"
-        "no edit. A list is a program with its arguments, `{path}` in one of them is the file; a line for the shell\n"
-        "has the path as `$1`. `timeout` is in seconds (30).\n\n"
+        "Commands that run on a file of the workspace after the agent wrote it. The key is a glob over the file's\n"
+        "path, or over its name where it has no `/`.\n\n"
+        "- Formatters run first. The model is shown what they changed.\n"
+        "- Then checkers run. What they find joins the result of the edit. Later edits show only what is new.\n"
+        "- A list is a program with its arguments; `{path}` in one of them is the file. A line for the shell has the\n"
+        "  path as `$1`.\n"
+        "- `timeout` is in seconds (30). An edit does not fail when such a command is missing, hangs or fails.\n\n"
         "    [format]\n"
         '    "*.py" = ["ruff", "format", "-q", "{path}"]\n\n'
         "    [diagnostics]\n"
@@ -70,15 +88,16 @@ def page() -> str:
         '    "*.sh" = { shell = "shellcheck -f gcc \\"$1\\" | head -50" }'
     )
     hooks = (
-        "Lists of `{matcher, hooks}`; `matcher` is a regular expression over the tool's whole name (`*` or\n"
-        "nothing: all), `hooks` a list of `{type, command, timeout}` with `command` as the type and the time in\n"
-        "seconds."
+        "Commands of your own that run before and after a call. Each event has a list of `{matcher, hooks}`.\n"
+        "`matcher` is a regular expression for the tool's whole name; `*` or none means every tool. `hooks` is a\n"
+        "list of `{type, command, timeout}`, where `type` is `command` and `timeout` is in seconds.\n"
+        "[CUSTOMISING.md](CUSTOMISING.md) explains what they are given and what they may answer."
     )
     profiles = (
-        "A model under a name of your own, with its server and its parameters: those of `[parameters]` too. The name\n"
-        "goes with `--profile`, `/profile`, `/model`, `fallback_models`, `fallbacks`, `summary_model`, `[aliases]`.\n"
-        "Headers, further fields and the key of a profile go to its own server only. No key stands in the file: name\n"
-        "the variable that holds it.\n\n"
+        "A model under a name of your own, with its server and its parameters (those of `[parameters]` too). The\n"
+        "name can be used in `--profile`, `/profile`, `/model`, `fallback_models`, `fallbacks`, `summary_model`\n"
+        "and `[aliases]`. Headers, further fields and the key of a profile go to its own server only. Write no\n"
+        "key into the file: name the variable that holds it.\n\n"
         '    [profiles.careful]\n    model = "anthropic/claude-sonnet-4-5"\n    reasoning_effort = "high"\n'
         '    max_tokens = 32000\n\n    [profiles.here]\n    model = "openai/qwen3"\n'
         '    api_base = "http://127.0.0.1:8080/v1"\n    temperature = 0.2\n    extra_body = { top_k = 20 }\n'
@@ -86,17 +105,18 @@ def page() -> str:
         '    [aliases]\n    fast = "gemini/gemini-2.5-flash"'
     )
     fallbacks = (
-        "Models to try by the kind of a fault, before `fallback_models` (which are for those that may heal). A\n"
-        "fallback takes one call; where a key, an account or a name is wrong, it takes the rest of the run."
+        "Models to try after one kind of fault. They come before `fallback_models`, which are for faults that may\n"
+        "pass. A fallback takes one call. Where a key, an account or a name is wrong, it takes the rest of the\n"
+        "run."
     )
     parameters = (
-        "For every model that is called; a profile's own outweigh them. What a model does not take is left out,\n"
-        "and said."
+        "For every model that is called. Those of a profile outweigh them. What a model does not support is left\n"
+        "out, and a notice says so."
     )
     prices = (
-        "What a model costs, in USD per million tokens: for one behind a gateway of your own, or where litellm's\n"
-        "table is wrong. Limits on the cost (`max_cost`, `max_session_cost`) and every cost that is shown go by it.\n"
-        "A profile's own `price` outweighs it.\n\n"
+        "What a model costs, in USD per million tokens. You need it for a model behind a gateway of your own, and\n"
+        "where litellm's table is wrong. Limits on the cost (`max_cost`, `max_session_cost`) and every cost that\n"
+        "is shown use it. A profile's own `price` outweighs it.\n\n"
         '    [prices."openai/qwen3"]\n    prompt = 0.2\n    completion = 0.8\n    cached = 0.05'
     )
     own = ModelProfile.model_fields.keys() - ModelParameters.model_fields.keys()
@@ -118,13 +138,15 @@ def page() -> str:
         _table(FallbackSettings),
         "## `[recovery]`\n",
         recovery + "\n",
-        _table(RecoveryPolicy),
+        _table(RecoveryPolicy)
+        + _table(RecoverySection, ["hints"], ["advisor"]).partition("|---|---|---|\n")[2],
         "### `[[recovery.hints]]`\n",
         hints + "\n",
     ]
     permissions = (
-        "Rules of the form `tool` or `tool(pattern)`; [PERMISSIONS.md](PERMISSIONS.md) explains them. The lists of\n"
-        "all files and variables add up. A workspace's `.agent-tui.toml` may hold `ask` and `deny`, never `allow`.\n\n"
+        "Rules of the form `tool` or `tool(pattern)`; [PERMISSIONS.md](PERMISSIONS.md) explains them. The lists\n"
+        "of all files and variables add up. A workspace's `.agent-tui.toml` may hold `ask` and `deny`, never\n"
+        "`allow`.\n\n"
         "    [permissions]\n"
         '    allow = ["bash(pytest *)", "edit_file(src/**)", "web_fetch(docs.python.org)"]\n'
         '    ask   = ["bash(git push *)"]\n'
@@ -134,14 +156,14 @@ def page() -> str:
         "What commands may do; [PERMISSIONS.md](PERMISSIONS.md#the-sandbox) explains them.\n"
         '`sandbox = "require"` (`--sandbox`, `AGENT_TUI_SANDBOX`) sets the mode alone.'
     )
-    environment = "Commands and hooks are given no variable that is named like a secret, but for these."
+    environment = "Commands and hooks are given no variable that is named like a secret, except these."
     names = "".join(f"- `{field.alias}`\n" for field in HookSettings.model_fields.values())
     keys = (
-        "Keys of the console, by the name of their command; an empty text takes a key away. `/keys` lists all\n"
-        "actions, takes another key by its being pressed, and says which cannot be had. What is left out keeps its\n"
-        "default; a default key that is given to another action is free. The replay's keys (`replay-play`,\n"
-        "`replay-error`, …) may be letters. Fixed are the keys of cards, so that no habit allows or denies something\n"
-        "else than it means, and those of lists, panes and texts, which are the same in all of them.\n\n"
+        "Keys of the console, by the name of their command. An empty text takes a key away. What is left out\n"
+        "keeps its default. A default key that you give to another action is taken from the first one. `/keys`\n"
+        "lists all actions; there you press the new key, and are told which keys cannot be used. The replay's\n"
+        "keys (`replay-play`, `replay-error`, …) may be letters. The keys of cards are fixed, so that nobody\n"
+        "allows something by habit. The keys of lists, panes and texts are fixed too.\n\n"
         '    [keys]\n    diff = "f11"\n    step = "alt+s"\n    plan = ""\n    replay-error = "r"'
     )
     parts += ["## `[keys]` †\n", keys + "\n"]

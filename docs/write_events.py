@@ -26,20 +26,20 @@ INTRODUCTION = f"""\
 
 <!-- Written by docs/write_events.py from tui_agent/core/events. Do not edit. -->
 
-A session is a folder with a journal, `events.jsonl`: one event a line, as a JSON object, only ever appended. The
-journal alone is the truth; every pane, every counter and the model's history are folded from it.
+A session is a folder with a journal, `events.jsonl`. Each line is one event, a JSON object. Lines are only ever
+appended. Every pane, every counter and the model's history are made from the journal alone.
 
-- A line begins with `seq`, `at`, `v` and `type`. `seq` counts from 1 without gaps, `at` is seconds since the epoch
-  (UTC), `v` the version of the schema: now **{events.SCHEMA_VERSION}**.
-- The first event is `session_started`. A last line without its line break that is no whole event is what a killed
-  process left; it is dropped when the session is opened again, and said so. Anything else that does not fit is named
-  with its line, and nothing is skipped.
-- Lines of older versions are brought up to date while they are read; the file is not rewritten. A newer version is
+- A line begins with `seq`, `at`, `v` and `type`. `seq` counts from 1 without gaps. `at` is seconds since the epoch
+  (UTC). `v` is the version of the schema, now **{events.SCHEMA_VERSION}**.
+- The first event is `session_started`.
+- A killed process may leave half a line at the end. It is dropped when the session is opened again, and a notice says
+  so. Any other damage is named with its line, and nothing is skipped.
+- Lines of older versions are converted while they are read; the file is not rewritten. A newer version is
   refused with the advice to update. Any change to the form of an event raises the version.
-- Secrets are masked before an event is applied or written: `[masked:NAME]` for the value of a variable named like a
-  secret, `[masked:github-token]` and the like for well-known shapes, numbered (`[masked:github-token-2]`) where
-  several secrets have one.
-- Text is what the model, a tool or the operator said, exactly; it is hostile to a terminal until it was cleaned.
+- Secrets are masked before an event is applied or written. The value of a variable named like a secret becomes
+  `[masked:NAME]`. Well-known shapes become `[masked:github-token]` and the like. They are numbered
+  (`[masked:github-token-2]`) where there are several.
+- Texts are exactly what the model, a tool or the operator said. They must be cleaned before a terminal shows them.
 """
 
 

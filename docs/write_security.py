@@ -1,4 +1,4 @@
-"""Writes docs/ATTACKS.md, and the table of their groups in docs/SECURITY.md, from the attacks themselves (`tests/adversarial`).
+"""Writes docs/ATTACKS.md, and the table of groups in docs/SECURITY.md, from the attacks (`tests/adversarial`).
 
 `python docs/write_security.py` writes both, `--check` exits with 1 where one is not current. A test checks.
 """
@@ -21,8 +21,9 @@ HEAD = """# Attacks
 
 <!-- Written by docs/write_security.py from tests/adversarial. Do not edit. -->
 
-Every attack that was tried on agent-tui, with its result. [SECURITY.md](SECURITY.md) says what is promised and how to run them again. *Fell* means
-that something gave way when the attack was first tried; it was fixed, and the attack is a test that holds now. S marks a slow one.
+Every attack that was tried on agent-tui, with its result. [SECURITY.md](SECURITY.md) says what is promised, and how to
+run them again. *Fell* means that something gave way when the attack was first tried. It was fixed, and the test holds
+now. S marks a slow one.
 """
 
 

@@ -55,7 +55,7 @@ class ModelParameters(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fals
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     """Longest reply in tokens."""
     seed: int | None = None
-    """Makes replies repeatable, where the provider supports it."""
+    """The same seed gives the same replies, where the provider supports it."""
 
     def given(self) -> dict[str, Any]:
         """Those that are set, by their names in OpenAI's protocol."""
@@ -82,7 +82,7 @@ class ModelProfile(ModelParameters, frozen=True):
     price: Price | None = None
     """What it costs: `{ prompt = 0.2, completion = 0.8 }`; left out: `[prices]`, then litellm's table."""
     prompt_caching: PromptCaching = "auto"
-    """Marks for the prompt cache. auto: for Claude, which wants them; on, off: whatever the model is called."""
+    """Marks for the prompt cache. auto: for Claude, which needs them; on, off: whatever the model is called."""
     extra_headers: dict[str, str] = {}
     """Further headers; `${NAME}` in a value is the variable of that name."""
     extra_body: dict[str, JsonValue] = {}
@@ -143,9 +143,9 @@ class FallbackSettings(BaseModel, frozen=True, extra="forbid"):
     overloaded: tuple[str, ...] = ()
     """The provider is overloaded, when the tries are used up."""
     connection: tuple[str, ...] = ()
-    """The server cannot be reached, when it was waited for."""
+    """The server cannot be reached, when the waits are used up."""
     server: tuple[str, ...] = ()
-    """The server fails or restarts, when it was waited for."""
+    """The server fails or restarts, when the waits are used up."""
     timeout: tuple[str, ...] = ()
     """No reply in time, when the tries are used up."""
     stream_cut: tuple[str, ...] = ()
@@ -167,7 +167,7 @@ class FallbackSettings(BaseModel, frozen=True, extra="forbid"):
     content_policy: tuple[str, ...] = ()
     """The provider's content filter refuses: at once."""
     no_tools: tuple[str, ...] = ()
-    """The model cannot call tools and is not to write its calls as text (`tool_calls = "native"`)."""
+    """The model cannot call tools, and `tool_calls = "native"` forbids calls as text: at once."""
 
     @field_validator("*", mode="before")
     @classmethod

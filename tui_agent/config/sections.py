@@ -67,7 +67,7 @@ class RecoverySection(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fals
     """Hints of your own for failed calls, before the built-in ones: a list of `{pattern, hint}`."""
 
     advisor: str = ""
-    """The model that is asked once for another approach when the run is to leave its line of work; empty: none."""
+    """Model that is asked once for another approach at a pivot; empty: none."""
 
     @field_validator("stuck_repeats", "stuck_alternation", check_fields=False)
     @classmethod
@@ -153,17 +153,16 @@ class SandboxSettings(BaseModel, frozen=True, extra="forbid"):
     network: bool = False
     """Whether commands reach the network."""
     loopback: tuple[Annotated[int, Field(ge=1, le=65535)], ...] = ()
-    """Ports of services of this machine that commands with a network reach, as `5432`. Of others, none but what
-    commands listen on themselves."""
+    """With a network: ports of this machine's services that commands reach, as `5432`. They always reach what they
+    listen on themselves."""
     hide: tuple[str, ...] = ()
-    """Files and folders that commands cannot read, beside the usual places of keys and passwords."""
+    """Further files and folders that commands cannot read. The usual places of keys and passwords are hidden anyway."""
     show: tuple[str, ...] = ()
-    """Files and folders of your home that commands may read, beside the tools in it: all else there is out of sight."""
+    """Files and folders of your home that commands may read, beside the tools in it. All else there is hidden."""
     writable: tuple[str, ...] = ()
     """Files and folders outside the workspace that commands may write, as `~/.cache/uv`."""
     servers: Literal["workspace", "all", "off"] = "workspace"
-    """Which MCP servers over stdio run in the sandbox of commands, with a network: those that a workspace names, all,
-    or none."""
+    """Which MCP servers over stdio run in the sandbox, with a network: those that a workspace names, all, or none."""
 
     @model_validator(mode="before")
     @classmethod
@@ -175,7 +174,7 @@ class EnvironmentSettings(BaseModel, frozen=True, extra="forbid", populate_by_na
     """The variables that commands and hooks are given (`[environment]`)."""
 
     passed: tuple[str, ...] = Field(default=(), alias="pass")
-    """Variables that are named like secrets and that commands and hooks get all the same."""
+    """Variables that are named like secrets, and that commands and hooks are given."""
 
 
 class PermissionSettings(BaseModel, frozen=True, extra="forbid"):

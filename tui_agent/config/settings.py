@@ -93,7 +93,8 @@ class Settings(BaseModel):
     workspace: Path = Field(default_factory=Path.cwd)
     """Folder in which the tools work."""
     approve: Approval = Approval.ASK
-    """ask: writes and commands ask; writes: file edits run, commands ask; all: nothing asks."""
+    """plan: edits are refused, commands ask; ask: edits and commands ask; writes: edits run, commands ask; all: nothing
+    asks."""
     max_iterations: Count = 50
     """Model calls with their tools before a run ends with a partial answer."""
     context_tokens: Annotated[int, Field(ge=256)] | None = None
@@ -101,10 +102,10 @@ class Settings(BaseModel):
     tool_calls: ToolCallForm = "auto"
     """How the model calls tools. native: by its API; text: one fenced call a reply; auto: as text where it cannot."""
     model_timeout: Seconds = 120.0
-    """Longest silence of a model call, also in mid-stream. Unset, a server on this machine or its network has ten
-    minutes and more for the first word: it may still process the prompt."""
+    """Longest silence of a model call in seconds, also within a reply. Where it is not set, a server on this machine or
+    its network has ten minutes or more for the first word, since processing the prompt can take that long."""
     max_cost: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    """USD that a run may cost before it asks, or alone ends with a partial answer; unset: no limit."""
+    """USD that a run may cost. Then it asks; with nobody there it ends with a partial answer. Unset: no limit."""
     max_session_cost: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """The same for all runs of a session together."""
     max_run_tokens: Count | None = None
@@ -116,20 +117,19 @@ class Settings(BaseModel):
     max_session_time: Seconds | None = None
     """The same for all runs of a session together."""
     budget_warning: Annotated[float, Field(gt=0, le=1)] = 0.8
-    """Share of a budget from which on you are warned."""
+    """Share of a budget at which you are warned."""
     fallback_models: tuple[str, ...] = ()
     """Models to try, in order, when the chosen one cannot be reached."""
     summary_model: str = ""
     """Model that writes summaries of long conversations, perhaps a cheap one; empty: the chosen one."""
     compact_at: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.85
-    """Share of the window from which on a summary replaces the older part of the conversation; 0: only `/compact`."""
+    """Share of the window at which a summary replaces the older part of the conversation; 0: only `/compact` does."""
     theme: str = ""
     """Name of a theme; empty: the console's default."""
     notify: tuple[Literal["title", "bell", "desktop"], ...] = ("title", "bell", "desktop")
-    """How you are called when you look elsewhere: the window's title, the bell, a notification of the desktop."""
+    """What calls you while you look elsewhere: the terminal's title, the bell, a notification of the desktop."""
     glyphs: Literal["auto", "unicode", "ascii"] = "auto"
-    """Signs and frames of the console. auto: ASCII where the locale that is set (`LC_ALL`, `LC_CTYPE`, `LANG`) is not
-    UTF-8."""
+    """Signs and frames of the console. auto: ASCII where the locale (`LC_ALL`, `LC_CTYPE`, `LANG`) is not UTF-8."""
     motion: Literal["full", "reduced"] = "full"
     """reduced: nothing spins, flashes or blinks; `NO_MOTION` and `TEXTUAL_ANIMATIONS=none` in the environment say the
     same."""
@@ -138,7 +138,7 @@ class Settings(BaseModel):
     vim: bool = False
     """Vim keys in the prompt."""
     captions: bool = True
-    """Captions in a demo of the console: what is on the screen, at the moments that matter."""
+    """A demo explains the screen in captions."""
     keys: dict[Annotated[str, Field(pattern="^[a-z][a-z-]*$")], str] = {}
     """Keys of the console by the name of their command (`diff = "f11"`); empty: no key. `/keys` lists them all."""
     step: bool = False
@@ -146,8 +146,7 @@ class Settings(BaseModel):
     output: OutputForm = "text"
     """What `run` prints."""
     on_escalation: OnEscalation | None = None
-    """What `run` does where an operator would be asked; unset: `continue` under `combined`, `partial` under the
-    presets."""
+    """What `run` does where you would be asked; unset: `continue` under `combined`, `partial` under the presets."""
     sub_agents: Annotated[int, Field(ge=0, le=16)] = 4
     """Sub-agents that work at the same time, at most; 0: the model has no `task` tool."""
     timeout: Seconds | None = None
@@ -159,10 +158,10 @@ class Settings(BaseModel):
     mcp: bool = True
     """Start the MCP servers of `mcp.json` and `.mcp.json`; see MCP.md."""
     host_minutes: Annotated[float, Field(ge=0, le=1440)] | None = None
-    """Minutes that a process with litellm in memory stays after the last run, so that the first call of the next goes
-    out seconds earlier (Linux); 0: nothing stays. Unset: 5 at a terminal, and 0 for scripts and where `CI` is set."""
+    """Minutes that a process with litellm in memory stays after the last run (Linux). The next run sends its first
+    request seconds earlier. 0: nothing stays. Unset: 5 at a terminal, 0 for scripts and where `CI` is set."""
     retention_days: Annotated[int, Field(ge=1)] | None = None
-    """Sessions untouched for so many days go to the trash, from where they go after as many; unset: never."""
+    """Days after which an unused session goes to the trash. After as many more it is removed. Unset: never."""
     speed: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = 1.0
     """How fast `replay` plays; 2 is twice as fast as it was."""
     at: Annotated[int, Field(ge=0)] | None = None

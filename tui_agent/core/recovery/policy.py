@@ -33,7 +33,7 @@ class RecoveryPolicy(BaseModel):
     """The preset it was made from."""
 
     text_only: Literal["failure", "answer", "failure_once"] = "failure_once"
-    """A reply without a call: a failure (Forge), the answer, or a failure once after a failing step."""
+    """A reply without a call: always a failure (Forge), always the answer, or once a failure after a failing step."""
     reads_text: bool = True
     """Text that is a call is carried out as one, and text that repeats the engine's own words or itself is
     no answer."""
@@ -42,13 +42,13 @@ class RecoveryPolicy(BaseModel):
     search_results: bool = True
     """A search or comparison that finds nothing (exit code 1 without an error text) is a result, not a failure."""
     work_only: bool = True
-    """A success that did no work is none: `finish`, and a write of what the file held already."""
+    """A success that did no work does not count: `finish`, a plan, and a write that changes nothing."""
     findings: bool = True
     """Exit codes by which test runners, linters and compilers say what they found are results, not failures."""
     finding_codes: dict[ProgramName, tuple[FindingCode, ...]] = {}
     """Further programs (`checker`, or `checker lint`) with the exit codes that mean findings."""
     error_prefix: Literal["every_tool", "mute_tools"] = "mute_tools"
-    """Whose text that starts with `Error:` is a failure: every tool's (HPD), or of those that cannot say it better."""
+    """Where text that starts with `Error:` is a failure: from every tool (HPD), or from tools without a better way."""
     note: Literal["merged", "forge", "gigi", "funnelcanary", "none"] = "merged"
     """What the model reads after a failure, beside the tool results."""
 
@@ -70,16 +70,16 @@ class RecoveryPolicy(BaseModel):
     attempts_of: Literal["executions", "every_call"] = "executions"
     """Failures in execution that are the model's, or every failed call (Gigi)."""
     trials: Literal["off", "count"] = "count"
-    """A failure after a change of the workspace: a repeat like others, or a trial, which is never blocked."""
+    """A failure after a change of the workspace: a repeat like any other, or a trial, which is never blocked."""
     trials_guide: Count = 3
-    """Trials of one call without effect (the same error after a change) from which on the note says so."""
+    """Trials of one call without effect (the same error after a change) at which the note says so."""
     trials_ask: Count = 6
     """Trials of one call without effect at which the operator is asked, and again after as many more."""
     denials_limit: CountFrom0 = 3
     """Denials of one call at which the operator is asked; 0: never."""
 
     streak: Literal["off", "stop", "escalate"] = "escalate"
-    """Too many failing steps in a row: not judged, stop (HPD), or ask, else give a partial answer."""
+    """Too many failing steps in a row: not judged, stop (HPD), or ask; with nobody there `on_escalation` decides."""
     streak_limit: Count = 3
     """Failing steps in a row that are allowed; the next one exceeds it."""
 
@@ -96,7 +96,7 @@ class RecoveryPolicy(BaseModel):
     writes all its calls as text from then on; 0: never."""
 
     cognition: Literal["off", "walk", "chance"] = "chance"
-    """Strategies: shown only, by FunnelCanary's walk of confidence, or by the chance that the next step succeeds."""
+    """What decides on PIVOT: nothing, FunnelCanary's confidence, or repetition and the chance of the next step."""
     pivot_errors: Count = 3
     """PIVOT under `chance` needs an error that has been seen before, in its shape, among so many of the newest."""
     pivot_chance: Share = 0.05
@@ -116,18 +116,18 @@ class RecoveryPolicy(BaseModel):
     stall_threshold: Count = 3
     """Steps without a success that make a stall."""
     uncertainty_limit: Count = 5
-    """Open uncertainties that make DEGRADE."""
+    """Open uncertainties at which the note asks for another way (`walk`: at which the run ends as partial)."""
 
     model_faults: Literal["terminal", "next_iteration", "retry"] = "retry"
     """A failed model call ends the run, is left to the next step (FunnelCanary), or is retried."""
     model_tries: Count = 5
-    """Calls made in all for a transient fault, before the next model."""
+    """Calls made in all after a fault that may pass, before the next model."""
     model_patience: Seconds = 60.0
-    """Seconds for which a server that cannot be reached or restarts is waited for, in all, before the next model."""
+    """Seconds in all to wait for a server that cannot be reached or restarts, before the next model."""
     bad_output_retries: CountFrom0 = 2
     """Retries for empty or malformed output."""
     shrinks: CountFrom0 = 2
-    """Shrinkings of the window for a prompt that is too long, before the partial answer."""
+    """How often the window is shrunk for a prompt that is too long, before the partial answer."""
     backoff_base: Seconds = 1.0
     """Seconds; upper bound of the first wait, doubled with each try."""
     backoff_cap: Seconds = 60.0
@@ -138,13 +138,13 @@ class RecoveryPolicy(BaseModel):
     stuck: bool = True
     """Patterns of calls that bring nothing new: warned of, then withheld, then escalated or stopped."""
     stuck_window: Annotated[int, Field(ge=6)] = 20
-    """Calls that are looked back upon."""
+    """How many of the newest calls are searched for patterns."""
     stuck_repeats: Annotated[int, Field(ge=2)] = 4
-    """The same call with the same outcome, this often; at most `stuck_window`."""
+    """How often the same call may have the same outcome; at most `stuck_window`."""
     stuck_waits: Annotated[int, Field(ge=2)] = 30
     """The same for a call that waits: it sleeps or watches, takes a second or more, or shows a clock."""
     stuck_paraphrases: CountFrom0 = 4
-    """Different calls that only look and show one and the same, at which the model is told; 0: never."""
+    """Different calls that only look and show the same, at which the model is told; 0: never."""
     stuck_alternation: Annotated[int, Field(ge=4)] = 6
     """Calls in a row that alternate between two, with the same outcomes; at most `stuck_window`."""
     stuck_monologue: Annotated[int, Field(ge=2)] = 3
@@ -153,9 +153,9 @@ class RecoveryPolicy(BaseModel):
     """Overflow retries in a row without effect."""
 
     implicit: bool = True
-    """Silent failures are remarked upon: an exit code 0 over an error, a test run without a test, and the like."""
+    """The note names silent failures: an exit code 0 over an error, a test run without a test, and the like."""
     verify_claims: bool = True
-    """An answer that claims of tests or of a file what no result shows is sent back once a run, to be verified."""
+    """An answer that claims what no result shows, of tests or of a file, is sent back once a run to be verified."""
 
     breaker: bool = True
     """A tool that fails over different inputs is left out for a while."""
@@ -165,11 +165,11 @@ class RecoveryPolicy(BaseModel):
     """Steps for which it is left out the first time; doubled when the probe fails."""
 
     playbook: bool = True
-    """What recovered such failures in earlier runs is counted, and said in the note where the evidence carries it."""
+    """What recovered failures in earlier runs is counted. The note says it where there is enough evidence."""
     playbook_elsewhere: bool = False
-    """Where this workspace knows nothing, what worked in your other ones is said too."""
+    """Where nothing is known of this workspace, the note says what worked in your others."""
     persist: bool = False
-    """Failures of a call, and of a tool, count on in the next run while the workspace is as the last one left it."""
+    """Failures of a call and of a tool count on in the next run, while the workspace has not changed since the last."""
     closing_turn: bool = True
     """Before recovery ends a run, one more reply and its calls (`combined` alone)."""
 
