@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import io
 import json
 import re
@@ -300,6 +301,22 @@ def test_what_people_read_holds_no_name_of_the_code(form: Format) -> None:
     assert [name for name in raw if "_" in name and name in lines] == []
 
 
+@pytest.mark.parametrize("form", ["html", "markdown", "text"])
+def test_the_timeline_says_what_is_wrong_and_not_how_the_output_began(form: Format) -> None:
+    listed: list[Event] = [
+        SessionStarted(session_id="s", workspace="/w"),
+        RunStarted(run=1, task="t", policy="combined"),
+        IterationStarted(iteration=1),
+        ReplyFinished(calls=(ToolCall(id="c", name="bash"),)),
+        _ended("make", "exit code 2\nmaking it\nKeyError: 'NL'\nsee the log"),
+    ]
+    events = [event.stamped(seq, float(seq)) for seq, event in enumerate(listed, 1)]
+    text = re.sub(r"<style>.*?</style>|<[^>]+>|\\", "", export_session(events, form), flags=re.DOTALL)
+    timeline = html.unescape(text).lower().rpartition("timeline")[2]
+    assert "bash: keyerror: 'nl'" in timeline
+    assert "making it" not in timeline
+
+
 def _ended(command: str, printed: str) -> ToolFailed:
     failure = Failure(kind=FailureKind.TOOL_EXECUTION, message=printed, tool="bash")
     return ToolFailed(call_id="c", tool="bash", input={"command": command}, failure=failure, content=printed)
@@ -337,7 +354,7 @@ def test_an_answer_by_its_exit_code_is_no_failure_in_an_export(
     text = re.sub(r"<style>.*?</style>|<[^>]+>|\\", "", export_session(events, form), flags=re.DOTALL)
     assert says[form] in text
     timeline = text.lower().rpartition("timeline")[2]
-    assert ("assert 1 == 2" in timeline) is (policy == "gigi")
+    assert ("1 failed in 0.1s" in timeline) is (policy == "gigi")
     ended = fold(events).metrics.incidents.answer(events[4])
     line = {"combined": "findings:", "gigi": "failed:"}[policy] if command == "pytest -q" else "done:"
     assert event_line(events[4], WORDS, ended).startswith(f"{line} bash {command}")

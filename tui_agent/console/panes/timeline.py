@@ -26,7 +26,6 @@ from tui_agent.frontend.lines.styled import (
     width_of,
     wrap_spans,
 )
-from tui_agent.headline import headline
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -153,7 +152,7 @@ class TimelinePane(LinePane):
         if width >= 24:
             spans.append(Span(pad(sign.word, _BADGE) + " ", sign.role))
         loud = line.kind == "outcome" or (line.level is not None and line.level.rank >= 3)
-        spans.append(Span(_text_of(line), "bold" if loud else ""))
+        spans.append(Span(line.in_a_line, "bold" if loud else ""))
         # The reason goes first: where both do not fit, who said it stands in the opened line.
         by = (Span(_by(line), "muted"),) if _by(line) else ()
         fits = by and width_of(spans) + width_of(by) + 2 <= width
@@ -284,14 +283,6 @@ def _sign(line: TimelineLine) -> Sign:
 def _by(line: TimelineLine) -> str:
     """Who said it: the rule, whose id names the detector; the detector alone where no rule is known."""
     return one_line(line.rule or line.detector, 60)
-
-
-def _text_of(line: TimelineLine) -> str:
-    """The line's text; of a failure that has many lines, the one that says what is wrong."""
-    if line.kind == "error" and "\n" in line.text:
-        tool, colon, message = line.text.partition(": ")
-        return f"{one_line(tool)}: {headline(message)}" if colon else headline(line.text)
-    return one_line(line.text)
 
 
 def _when(line: TimelineLine) -> str:

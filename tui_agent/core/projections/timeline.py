@@ -12,7 +12,9 @@ from tui_agent.core.evolve import evolve
 from tui_agent.core.names import MODEL_CALL, REPLY_FORM
 from tui_agent.core.projections.incidents import Incident
 from tui_agent.core.recovery.verdict import BREAKER
+from tui_agent.headline import headline
 from tui_agent.quantities import counted
+from tui_agent.terminal_text import one_line
 
 
 def _cut(event: events.WindowCut) -> str:
@@ -38,6 +40,14 @@ class TimelineLine:
     """Id of the rule that made the event; empty where none did."""
     began: float = 0.0
     """When its run began, without the time in which no process was there; 0.0 outside of a run."""
+
+    @property
+    def in_a_line(self) -> str:
+        """The text on one line; of a failure that has many, the tool and the line that says what is wrong."""
+        if self.kind == "error" and "\n" in self.text:
+            tool, colon, message = self.text.partition(": ")
+            return f"{one_line(tool)}: {headline(message)}" if colon else headline(self.text)
+        return one_line(self.text)
 
 
 @dataclass(frozen=True)

@@ -208,7 +208,7 @@ def _timeline(story: Story) -> str:
     start = story.state.session.started_at
     rows = [
         f"| {line.seq} | {clock(line.at - start)} | {line.iteration or ''} | {line.level or line.kind} "
-        f"| {inline(line.detector)} | {inline(line.text[:300])}{_by_rule(line.rule)} |"
+        f"| {inline(line.detector)} | {inline(line.in_a_line[:300])}{_by_rule(line.rule)} |"
         for line in story.timeline
     ]
     head = ["## Timeline", "", "| event | time | step | what | by | |", "|---:|---:|---:|---|---|---|"]

@@ -48,7 +48,7 @@ def _timeline(recorded: Sequence[events.Event], timeline: Timeline) -> Iterator[
     run = 0
     for line in without_repeats(timeline.lines):
         run = runs.get(line.seq, run)
-        text = clipped(" ".join(line.text.split()), _TIMELINE_TEXT)
+        text = clipped(line.in_a_line, _TIMELINE_TEXT)
         what = f"{line.level} by {line.detector}" if line.level else line.kind
         yield f"{_INDENT}{run}.{line.iteration} {what}: {text}{by_rule(line.rule)}"
 
