@@ -20,7 +20,7 @@ from tui_agent.fleet.hosts import LocalHost
 from tui_agent.fleet.kept import Kept, kept_for
 from tui_agent.headless import HeadlessOperator
 from tui_agent.runtime.operator import ApprovalReply
-from tui_agent.store.journal import read_journal
+from tui_agent.store.journal import JOURNAL_NAME, read_journal
 
 Changed = Callable[[Fleet, FleetRun | None], None]
 
@@ -95,6 +95,20 @@ async def test_a_run_that_takes_its_workers_with_it_is_given_up_and_no_other(tmp
     fleet = await carried_out(start, kill)
     assert [run.place for run in fleet.runs] == [Place.FAILED, Place.ENDED, Place.ENDED]
     assert "workers ended under it" in fleet.runs[0].why
+
+
+async def test_a_session_that_a_killed_worker_left_empty_is_begun_anew_and_removed(tmp_path: Path) -> None:
+    start = arguments(tmp_path, 1)
+    let_go(tmp_path)
+    first = await carried_out(start)
+    kept, left = kept_for(start.tasks, None), first.runs[0].folder
+    assert left is not None
+    kept.write_text(kept.read_text().splitlines(keepends=True)[0])  # it was opened, and has not ended
+    (left / JOURNAL_NAME).write_bytes(b'{"seq": 0, "ty')
+    second = await carried_out(start)
+    assert second.runs[0].outcome == "answered"
+    assert second.runs[0].folder is not None
+    assert [folder.name for folder in left.parent.iterdir()] == [second.runs[0].folder.name]
 
 
 async def test_one_run_is_stopped_and_the_others_go_on(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -309,6 +310,8 @@ class Fleet:
     def _begin(self, run: FleetRun, host: Host) -> wire.Begin:
         # A journal without a whole line is what a worker leaves that was killed as it began.
         written = b"" if run.folder is None else _whole_lines(run.folder / JOURNAL_NAME)
+        if run.folder is not None and not written and not SessionLock.held(run.folder):
+            shutil.rmtree(run.folder, ignore_errors=True)
         return wire.Begin(
             run=run.task.id,
             task=run.task.task,
