@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import subprocess
 import sys
 import threading
@@ -17,7 +18,7 @@ from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from queue import Empty, SimpleQueue
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -141,6 +142,10 @@ def _pool(cluster: str, processes: int) -> Iterator[_Pool]:
         pool = _Processes(processes)
         try:
             yield pool
+        except BaseException:  # what is under way would be waited for
+            for child in active_children():
+                child.terminate()
+            raise
         finally:
             pool.executor.shutdown(cancel_futures=True)
     else:
@@ -179,7 +184,8 @@ def _processes(count: int) -> ProcessPoolExecutor:
 
 
 def _end_with_parent(parent: int) -> None:
-    """No process outlives the one that it works for."""
+    """No process outlives the one that it works for, and Ctrl+C, which reaches all of them, ends it without a word."""
+    signal.signal(signal.SIGINT, lambda *_: os._exit(1))
 
     def watch() -> None:
         while os.getppid() == parent:

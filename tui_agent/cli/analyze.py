@@ -14,6 +14,7 @@ from typing import Self, TextIO
 from tui_agent.analysis import table
 from tui_agent.analysis.runs import FileReport, reports
 from tui_agent.analysis.table import COLUMNS, answer_text, rows_of
+from tui_agent.cli.interrupts import sigterm_interrupts
 from tui_agent.cli.options import Parser, UsageError, add_cluster_option
 from tui_agent.cluster import ClusterError
 from tui_agent.core.names import POLICIES
@@ -91,7 +92,8 @@ def main(arguments: Sequence[str]) -> int:
     results = [found for path in options.paths if (found := results_in(path))]
     try:
         if not results:
-            return _analyze(options)
+            with sigterm_interrupts():
+                return _analyze(options)
         if len(results) < len(options.paths) or not options.sql:
             raise UsageError(f"agent-tui analyze: {results[0]} holds results; ask them alone, with --sql.")
         _answer(results, options)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Sequence
-from types import FrameType
 from typing import TYPE_CHECKING
 
+from tui_agent.cli.interrupts import sigterm_interrupts
 from tui_agent.cli.options import Parser, UsageError, add_run_options, amount, one_of, overrides
 from tui_agent.config.errors import ConfigError
 from tui_agent.core.names import ON_ESCALATION, OUTPUT_FORMS
@@ -56,12 +55,8 @@ def parser() -> Parser:
 
 def main(arguments: Sequence[str]) -> int:
     """Run to an outcome; its exit code."""
-    # From the first moment on, SIGTERM leaves like Ctrl+C: exit code 130, no traceback.
-    before = signal.signal(signal.SIGTERM, _interrupt)
-    try:
+    with sigterm_interrupts():
         return _run(arguments)
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _run(arguments: Sequence[str]) -> int:
@@ -105,10 +100,6 @@ async def _run_in(settings: Settings, task: str, resume: Path | None) -> int:
         await model.close()
         await asyncio.gather(starting, return_exceptions=True)  # the first call said what was wrong with it
     return code
-
-
-def _interrupt(_: int, __: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _task(text: str | None) -> str:
