@@ -25,9 +25,15 @@ td,th{{padding:3px 8px;border-bottom:1px solid #dde3ea;text-align:right;white-sp
 h1{{font-size:1.5rem}}h2{{font-size:1.1rem;margin-top:2rem}}
 td:first-child,th:first-child,.left{{text-align:left}}td.left:last-child{{white-space:normal;min-width:14rem}}
 pre{{background:#f4f6f9;padding:.7rem;overflow-x:auto}}
-figure{{margin:0;overflow-x:auto}}svg{{min-width:34rem}}
+figure{{margin:0}}
 </style>{body}</html>
 """
+_WIDTH = 480
+"""Of a drawing, in units: small enough that its words can be read on a telephone, and larger on a wide page."""
+_WIDEST = 680
+"""Of a drawing, in pixels."""
+_LETTER = 6.6
+"""About the width of a letter in units."""
 _STYLE = f'font-family="system-ui, sans-serif" fill="{_INK}"'
 
 
@@ -76,16 +82,19 @@ def table(head: Sequence[str], body: Sequence[Sequence[str]], left: int, words: 
 
 
 def bars(shown: Sequence[Bar], parts: Mapping[str, str]) -> str:
-    """A row of stacked parts for each name, over one scale; `parts`: what they are, and their colours."""
-    width, left, step, top = 760, 240, 24, 44
-    height = top + step * len(shown) + 10
+    """A row of stacked parts for each name, with its sum; `parts`: what they are, and their colours."""
+    left, step = _room([bar.name for bar in shown]), 24
     most = max([1, *(sum(bar.parts) for bar in shown)])
-    inner = width - left - 70
-    lines = [_open(width, height)]
-    x = 0.0
+    inner = _WIDTH - left - 48
+    lines: list[str] = []
+    x, y = 0.0, 6.0
     for words, shade in parts.items():
-        lines += [_box(x, 6, 12, 12, shade), _text(x + 18, 16, words, "start")]
-        x += 40 + 7 * len(words)
+        long = 30 + _LETTER * len(words)
+        if x + long > _WIDTH:
+            x, y = 0.0, y + 18
+        lines += [_box(x, y, 12, 12, shade), _text(x + 17, y + 10, words, "start")]
+        x += long
+    top = y + 26
     for number, bar in enumerate(shown):
         y, x = top + number * step, float(left)
         lines.append(_text(left - 10, y + 13, clipped(bar.name, 34), "end"))
@@ -93,16 +102,16 @@ def bars(shown: Sequence[Bar], parts: Mapping[str, str]) -> str:
             long = part / most * inner
             lines.append(_box(x, y, long, 16, shade))
             x += long
-        lines.append(_text(x + 8, y + 13, f"{sum(bar.parts):,}", "start"))
-    return "".join((*lines, "</svg>"))
+        lines.append(_text(x + 6, y + 13, f"{sum(bar.parts):,}", "start"))
+    return _svg(lines, top + step * len(shown) + 10)
 
 
 def plane(points: Sequence[Point], across: str, up: str) -> str:
-    """Points by two shares, in the part of the plane where they are, each with its name beside it; names that would
-    overlap move down.
+    """Points by two shares, in the part of the plane where they are, each with its name beside it. Points at one place
+    share a label.
     """
-    width, height, left, bottom = 760, 460, 60, 50
-    inner_w, inner_h = width - left - 160, height - bottom - 20
+    height, left, bottom, right = 380, 52, 46, 24
+    inner_w, inner_h = _WIDTH - left - right, height - bottom - 20
     widest = max([0.1, *(ceil(10 * point.x) / 10 for point in points)])
     lowest = min([0.9, *(floor(10 * point.y) / 10 for point in points)])
     highest = max([lowest + 0.1, *(ceil(10 * point.y) / 10 for point in points)])
@@ -110,75 +119,104 @@ def plane(points: Sequence[Point], across: str, up: str) -> str:
     def place(x: float, y: float) -> tuple[float, float]:
         return left + x / widest * inner_w, 20 + (highest - y) / (highest - lowest) * inner_h
 
-    lines = [_open(width, height)]
+    lines: list[str] = []
     for tick in range(6):
         across_here, up_here = widest * tick / 5, lowest + (highest - lowest) * tick / 5
         x, y = place(across_here, up_here)
         lines += [
-            f'<line x1="{left}" y1="{y:.0f}" x2="{left + inner_w}" y2="{y:.0f}" stroke="{_LINE}"/>',
+            _line(left, y, left + inner_w, y, _LINE),
             _text(left - 8, y + 4, f"{up_here:.0%}", "end"),
-            _text(x, height - bottom + 18, f"{across_here:.0%}", "middle"),
+            _text(x, height - bottom + 22, f"{across_here:.0%}", "middle"),
         ]
-    taken: list[tuple[float, float]] = []
-    for point in sorted(points, key=lambda one: (-one.y, one.x)):
+    together: dict[tuple[int, int], list[Point]] = {}
+    for point in points:
         x, y = place(point.x, point.y)
-        at = y + 4
-        while any(abs(at - other) < 12 and abs(x - there) < 80 for there, other in taken):
-            at += 12
-        taken.append((x, at))
-        colour = _OWN if point.own else _POINT
-        lines.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"/>')
-        lines.append(_text(x + 8, at, point.name, "start", 11))
-    lines.append(_text(left + inner_w / 2, height - 8, across, "middle"))
+        together.setdefault((round(x), round(y)), []).append(point)
+    taken = [_Area(x - 5, x + 5, y - 5, y + 5) for x, y in together]
+    for (x, y), same in sorted(together.items(), key=lambda one: (one[0][1], one[0][0])):
+        lines.append(_circle(x, y, _OWN if any(point.own for point in same) else _POINT))
+        lines += _label(x, y, ", ".join(point.name for point in same), taken, height - bottom + 4)
+    lines.append(_text(left + inner_w / 2, height - 6, across, "middle"))
     lines.append(
-        f'<text transform="translate(14 {20 + inner_h / 2:.0f}) rotate(-90)" text-anchor="middle" font-size="12" '
+        f'<text transform="translate(13 {20 + inner_h / 2:.0f}) rotate(-90)" text-anchor="middle" font-size="12" '
         f"{_STYLE}>{_safe(up)}</text>"
     )
-    return "".join((*lines, "</svg>"))
+    return _svg(lines, height)
+
+
+class _Area(NamedTuple):
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+    def meets(self, other: _Area) -> bool:
+        across = self.left < other.right and other.left < self.right
+        return across and self.top < other.bottom and other.top < self.bottom
+
+
+def _label(x: float, y: float, words: str, taken: list[_Area], lowest: float) -> list[str]:
+    """The words beside a point, where nothing else is, and a line to them where they are not at its height. `taken`
+    gets their area; `lowest`: how far down they may stand.
+    """
+    long = _LETTER * len(words)
+    start = x + 9 if x + 9 + long < _WIDTH else x - 9 - long
+    tried = [
+        (at, _Area(start, start + long, at - 10, at + 3))
+        for shift in range(12)
+        for at in dict.fromkeys((y + 4 + 12 * shift, y + 4 - 12 * shift))
+        if 10 <= at <= lowest
+    ]
+    free = (one for one in tried if not any(one[1].meets(other) for other in taken))
+    at, area = next(free, tried[0])
+    taken.append(area)
+    near = start - 2 if start > x else start + long + 2
+    lead = [_line(x, y, near, at - 4, _SOFT)] if abs(at - 4 - y) > 1 else []
+    return [*lead, _text(start, at, words, "start")]
 
 
 def rows(spans: Sequence[Span], low: float, high: float, title: str) -> str:
     """Means with intervals over one scale in percentage points, a line at 0."""
-    width, left, step = 760, 240, 22
+    left, step = _room([span.name for span in spans]), 22
     height = step * len(spans) + 60
-    inner = width - left - 70
+    inner = _WIDTH - left - 62
 
     def place(value: float) -> float:
         return left + (min(max(value, low), high) - low) / (high - low) * inner
 
-    lines = [_open(width, height), _text(left, 14, title, "start")]
+    lines = [_text(_WIDTH, 14, title, "end")]
     for tick in range(5):
         value = low + (high - low) * tick / 4
         x = place(value)
-        lines.append(f'<line x1="{x:.1f}" y1="24" x2="{x:.1f}" y2="{height - 28}" stroke="{_LINE}"/>')
-        lines.append(_text(x, height - 12, f"{value * 100:.0f}", "middle"))
+        lines.append(_line(x, 24, x, height - 28, _LINE))
+        lines.append(_text(x, height - 12, f"{value * 100:g}", "middle"))
     if low < 0 < high:
-        x = place(0.0)
-        lines.append(f'<line x1="{x:.1f}" y1="24" x2="{x:.1f}" y2="{height - 28}" stroke="{_SOFT}"/>')
+        lines.append(_line(place(0.0), 24, place(0.0), height - 28, _SOFT))
     for number, span in enumerate(spans):
         y = 38 + number * step
+        said = f"{span.mean * 100:+.1f}" if low < 0 else f"{span.mean * 100:.0f} %"
         lines += [
-            _text(left - 10, y + 4, span.name, "end"),
-            _bar(place(span.low), place(span.high), y),
-            f'<circle cx="{place(span.mean):.1f}" cy="{y}" r="4" fill="{_OWN}"/>',
-            _text(
-                width - 60,
-                y + 4,
-                f"{span.mean * 100:+.1f}" if low < 0 else f"{span.mean * 100:.0f} %",
-                "start",
-            ),
+            _text(left - 10, y + 4, clipped(span.name, 34), "end"),
+            _line(place(span.low), y, place(span.high), y, _POINT, 3),
+            _circle(place(span.mean), y, _OWN),
+            _text(_WIDTH, y + 4, said, "end"),
         ]
-    return "".join((*lines, "</svg>"))
+    return _svg(lines, height)
+
+
+def _room(names: Sequence[str]) -> float:
+    """Units for names at the left of a drawing."""
+    return 14 + _LETTER * max([8, *(len(clipped(name, 34)) for name in names)])
 
 
 def _safe(text: str) -> str:
     return escape(visible(text))
 
 
-def _open(width: int, height: int) -> str:
+def _svg(lines: Sequence[str], height: float) -> str:
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
-        f'style="max-width:{width}px;width:100%">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height:.0f}" role="img" '
+        f'style="max-width:{_WIDEST}px;width:100%">{"".join(lines)}</svg>'
     )
 
 
@@ -186,9 +224,15 @@ def _box(x: float, y: float, width: float, height: float, colour: str) -> str:
     return f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height}" fill="{colour}"/>'
 
 
-def _bar(start: float, end: float, y: float) -> str:
-    return f'<line x1="{start:.1f}" y1="{y}" x2="{end:.1f}" y2="{y}" stroke="{_POINT}" stroke-width="3"/>'
+def _line(x: float, y: float, to_x: float, to_y: float, colour: str, width: int = 1) -> str:
+    return f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{to_x:.1f}" y2="{to_y:.1f}" stroke="{colour}" stroke-width="{width}"/>'
 
 
-def _text(x: float, y: float, words: str, anchor: str, size: int = 12) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" {_STYLE}>{_safe(words)}</text>'
+def _circle(x: float, y: float, colour: str) -> str:
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"/>'
+
+
+def _text(x: float, y: float, words: str, anchor: str) -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="12" {_STYLE}>{_safe(words)}</text>'
+    )
