@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
 from dataclasses import asdict, replace
@@ -23,6 +26,7 @@ from tui_agent.bench.run import RealModel, Row, Unit
 from tui_agent.cli import main
 from tui_agent.config.settings import Settings
 from tui_agent.core.recovery.rules import Rule
+from tui_agent.store.lock import SessionLock
 
 PLAN = Plan(("plain-work/upper", "sampling/seven"), ("repeats",), ("retries", "combined"), ("absent",), (1,))
 
@@ -49,6 +53,37 @@ def test_a_killed_bench_goes_on_where_it_was(tmp_path: Path) -> None:
     assert run(PLAN, tmp_path, 1, progress) == again
     unit = Unit("sampling/seven", "repeats", 1)
     assert (journal_of(tmp_path, unit, "combined", "absent") / "events.jsonl").is_file()
+
+
+def test_a_bench_that_a_signal_ends_says_so_and_leaves_nothing_but_its_rows(tmp_path: Path) -> None:
+    (scratch := tmp_path / "scratch").mkdir()
+    some = ["plain-work", "polling", "sampling", "--policies", "retries", "--jobs", "1"]
+    command = [sys.executable, "-m", "tui_agent", "bench", *some, "--out", str(tmp_path / "out")]
+    env = {**os.environ, "TMPDIR": str(scratch)}
+    with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "to go" in process.stderr.readline()
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert "the same command goes on" in said
+    assert "Traceback" not in said
+    assert "semaphore" not in said
+    assert list(scratch.iterdir()) == []
+
+
+def test_what_a_killed_bench_left_is_cleared_by_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    dead, alive, strange = (tmp_path / f"agent-tui-bench-{name}" for name in ("dead", "alive", "strange"))
+    for place in (dead, alive, strange):
+        (place / "job-1" / "workspace").mkdir(parents=True)
+    SessionLock.acquire(dead).release()
+    held = SessionLock.acquire(alive)
+    run(replace(PLAN, cases=PLAN.cases[:1]), tmp_path / "out", 1, progress)
+    assert sorted(place.name for place in tmp_path.glob("agent-tui-bench-*")) == [alive.name, strange.name]
+    held.release()
 
 
 def test_a_real_model_costs_no_more_than_it_may(tmp_path: Path) -> None:
@@ -142,6 +177,10 @@ async def test_the_report_says_what_cannot_be_seen_and_how_it_was_run(tmp_path: 
     assert "the same success on purpose" in text
     page = (tmp_path / "report.html").read_text()
     assert page.count("<svg") >= 1
+    tables = re.findall("<table>.*?</table>", page)
+    assert tables
+    for rows_of in (re.findall("<tr>.*?</tr>", table) for table in tables):
+        assert len({len(re.findall("<t[hd]>", row)) for row in rows_of}) == 1
     assert "<script" not in page
 
 
@@ -219,6 +258,10 @@ def test_the_command_runs_and_reports_and_reports_again(
         (["--behaviours", "kind"], "--behaviours: there is no 'kind'"),
         (["--operators", "nobody"], "--operators: there is no 'nobody'; there are absent, well"),
         (["--model", "openai/x"], "say how much at most with --max-cost"),
+        (
+            ["--model", "openai/x", "--max-cost", "1", "--policies", "combined,adviser-right"],
+            "adviser-right advises the scripted models alone",
+        ),
         (["--repeat", "0"], "--repeat and --jobs are 1 or more"),
         (["report"], "name one folder with results"),
         (["report", "/nonexistent"], "name one folder with results"),

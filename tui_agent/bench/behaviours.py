@@ -28,6 +28,7 @@ NOTICES = 7 / 21
 """How often a model sees a silent failure by itself: 7 of the 21 that were judged by hand in docs/IMPLICIT.md."""
 _REFUSED = re.compile(r"was not executed|is switched off|was switched off|possible loop was detected")
 _UNPROVED = re.compile(r"Your answer says|Run the tests now")
+_SUGGESTED = re.compile(r"asked for another approach, suggests: .*?: (\w+) ([^\n]+)")
 _BY_A_PERSON = re.compile(r"[Tt]he operator (?:answered|rejected|chose)")
 _READ, _WRITTEN = 2_000.0, 40.0
 """Tokens a second that a model reads and writes, and a second more for each call."""
@@ -102,6 +103,12 @@ class _Heard:
         return cls("\n".join(results), note, "\n".join(words))
 
     @property
+    def suggestion(self) -> Call | None:
+        """The call that the adviser names in the note."""
+        named = _SUGGESTED.search(self.note)
+        return Call(named[1], {}, named[2]) if named else None
+
+    @property
     def refused(self) -> bool:
         return bool(_REFUSED.search(self.results))
 
@@ -116,6 +123,16 @@ class _Made:
 
     kind: str
     call: Call | None = None
+
+
+def clocked(reply: Reply, request: ModelRequest, clock: Clock) -> Reply:
+    """The reply with the tokens that it takes; their time passes."""
+    read = sum(len(str(message.get("content") or "")) + 80 for message in request.messages) // 4
+    written = 20 + (len(reply.text) + sum(len(call.arguments) for call in reply.calls)) // 4
+    clock.pass_(1.0 + read / _READ + written / _WRITTEN)
+    return reply.model_copy(
+        update={"model": request.model, "prompt_tokens": read, "completion_tokens": written}
+    )
 
 
 class Machine:
@@ -148,13 +165,7 @@ class Machine:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """See `protocol.Model`."""
         self._requests += 1
-        reply = self._reply(_Heard.of(request))
-        read = sum(len(str(message.get("content") or "")) + 80 for message in request.messages) // 4
-        written = 20 + (len(reply.text) + sum(len(call.arguments) for call in reply.calls)) // 4
-        self._clock.pass_(1.0 + read / _READ + written / _WRITTEN)
-        yield reply.model_copy(
-            update={"model": request.model, "prompt_tokens": read, "completion_tokens": written}
-        )
+        yield clocked(self._reply(_Heard.of(request)), request, self._clock)
 
     async def start(self) -> None:
         """Nothing needs to be started."""
@@ -173,17 +184,20 @@ class Machine:
     def _reply(self, heard: _Heard) -> Reply:
         self._judge(heard)
         self._moves += 1
-        step = self._step
+        step = self.step
         if step is None:
             return self._last_words(heard)
         if self._made.kind in {"", "done"}:
+            if heard.suggestion and self._draw("suggested") < self._behaviour.told:
+                return self._do(step, heard.suggestion)
             if heard.note and self._draw("derails") < self._behaviour.derails:
                 return self._call("look", step.look[0] if step.look else Call("list_dir", {"path": "."}))
             return self._call("try", step.call)
         return self._after_failure(step, heard)
 
     @property
-    def _step(self) -> Step | None:
+    def step(self) -> Step | None:
+        """What it is at; None: everything is done."""
         steps = (*self._case.steps, *(self._case.verify if self._verifies else ()))
         return steps[self._at] if self._at < len(steps) else None
 
@@ -193,7 +207,7 @@ class Machine:
 
     def _judge(self, heard: _Heard) -> None:
         """What the last reply came to."""
-        step, made = self._step, self._made
+        step, made = self.step, self._made
         if step is None or made.kind not in {"try", "cure", "look", "other", "form", "end"}:
             return
         if made.kind == "cure" and not heard.failed:
@@ -240,6 +254,8 @@ class Machine:
             return self._call("cure", step.cure[self._cured])
         if step.polls and not heard.refused:
             return self._call("try", step.call)
+        if heard.suggestion and self._draw("suggested") < self._behaviour.told:
+            return self._do(step, heard.suggestion)
         heeds = self._heeds(step, heard)
         knows = self._told(step, heard.words + heard.note + heard.results) or not step.only_told
         if step.silent or (heeds and self._draw("heeds") < heeds):
@@ -248,6 +264,14 @@ class Machine:
                 return self._without(heard)
             return self._adapt(step, knows=knows)
         return self._habit(step, knows=knows)
+
+    def _do(self, step: Step, named: Call) -> Reply:
+        """The call that was suggested, as what it is here."""
+        if step.cure and step.cure[0].sent == named.sent:
+            self._cured = 0
+            return self._call("cure", step.cure[0])
+        same = any(call.sent == named.sent for call in (step.call, *step.near))
+        return self._call("try" if same else "other", named)
 
     def _habit(self, step: Step, *, knows: bool) -> Reply:
         own = dict(shares()[self._behaviour.habits][f"after_{min(max(self._row, 1), _LONGEST)}"])
@@ -281,7 +305,7 @@ class Machine:
     def _without(self, heard: _Heard) -> Reply:
         """Go on without a call that was not needed for anything that follows."""
         self._next_step()
-        following = self._step
+        following = self.step
         return self._last_words(heard) if following is None else self._call("try", following.call)
 
     @staticmethod
@@ -306,7 +330,7 @@ class Machine:
         if self._made.call is not None and self._made.call != call:
             self._before = self._made.call
         self._made = _Made(kind, call)
-        says = self._step.says if self._step is not None and kind == "try" else ""
+        says = self.step.says if self.step is not None and kind == "try" else ""
         return self._sent(call.tool, call.sent, says)
 
     def _sent(self, tool: str, arguments: str, text: str = "") -> Reply:

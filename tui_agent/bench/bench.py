@@ -30,6 +30,7 @@ from tui_agent.bench.run import RealModel, Row, Unit, run_unit
 from tui_agent.cluster import LOCAL, spread
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.store.journal import JOURNAL_NAME
+from tui_agent.store.lock import LOCK_NAME, SessionLock
 
 ROWS = "rows.jsonl"
 """The rows of the runs that have ended, as they ended."""
@@ -41,6 +42,9 @@ MOST_AT_ONCE = 300
 """Runs of a case that a process gets at a time: a killed bench has to begin them anew."""
 SHARED = 0.75
 """Of all runs, those that are given out by case. The last ones are given out by unit, so that no process waits long."""
+
+_SCRATCH = "agent-tui-bench-"
+"""Begins the names of the places for workspaces, each with the lock of the bench that uses it."""
 
 
 class BenchError(Exception):
@@ -197,13 +201,23 @@ class Result(NamedTuple):
 def _carry_out(
     given: Iterable[Piece], jobs: int, real: RealModel | None, cluster: str
 ) -> Iterator[list[Result]]:
-    scratch = Path(tempfile.mkdtemp(prefix="agent-tui-bench-"))
+    _clear_scratch()
+    scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH))
+    owned = SessionLock.acquire(scratch)
     try:
         work = partial(_run_piece, scratch=scratch, real=real)
         for _, ended in spread(work, given, cluster, jobs, repeatable=real is None):
             yield ended.result()
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+        owned.release()
+
+
+def _clear_scratch() -> None:
+    """Remove what benches left that were killed: the lock of such a place is free."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
+        if (left / LOCK_NAME).is_file() and not SessionLock.held(left):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 @contextmanager

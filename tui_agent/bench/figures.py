@@ -48,6 +48,11 @@ def by_contestant(rows: Iterable[Row]) -> dict[str, list[Row]]:
     return found
 
 
+def is_policy(name: str) -> bool:
+    """Whether a contestant is a policy of its own, and not another with somebody beside it or a part left out."""
+    return " + " not in name and not name.startswith(("without-", "adviser-"))
+
+
 def estimate(rows: Sequence[Row], measure: Measure) -> Estimate:
     """The mean of a measure."""
     return _bootstrap([(row.case, measure(row)) for row in rows])
@@ -185,7 +190,7 @@ def losses(rows: Sequence[Row], own: str) -> list[Loss]:
         return []
     found: defaultdict[tuple[str, Literal["success", "harm"]], list[tuple[str, Estimate]]] = defaultdict(list)
     for name, others in grouped.items():
-        if name == own or name.startswith("without-") or " + " in name:
+        if name == own or not is_policy(name):
             continue
         for kind, mine in split(grouped[own], lambda row: row.kind).items():
             theirs = [row for row in others if row.kind == kind]

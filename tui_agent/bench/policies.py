@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tui_agent.bench.advisers import Kind as Adviser
 from tui_agent.bench.peers import DoomLoop, GeminiCli, NoPeer, OpenHands, Peer
 from tui_agent.core.names import PolicyName
 
@@ -46,6 +47,9 @@ class Contestant:
     """Somebody may be asked: it is compared with and without an operator."""
     earlier: int = 0
     """Runs of the same case before the one that counts, with other draws, from which the playbook learns."""
+
+    adviser: Adviser = ""
+    """The second model that is asked at a pivot; empty: none."""
 
     def watcher(self) -> Peer:
         """The peer's rule, new for each run."""
@@ -94,10 +98,14 @@ CONTESTANTS: Mapping[str, Contestant] = {
         Contestant("notes-only", recovery={"attempts": "advise", "stuck": False, "breaker": False}),
         Contestant("refusals-only", recovery={"note": "none"}),
         Contestant("playbook-6", earlier=6),
+        Contestant("adviser-right", adviser="right"),
+        Contestant("adviser-wrong", adviser="wrong"),
+        Contestant("adviser-late", adviser="late"),
     )
 }
 REFERENCE = "retries"
 """What harm is measured against: whatever succeeds under it should not fail under another."""
 
-STANDARD = tuple(name for name, one in CONTESTANTS.items() if not one.earlier)
+ADVISED = tuple(name for name, one in CONTESTANTS.items() if one.adviser)
+STANDARD = tuple(name for name, one in CONTESTANTS.items() if not (one.earlier or one.adviser))
 """Those that are compared where none is named."""

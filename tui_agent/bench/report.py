@@ -20,14 +20,16 @@ from tui_agent.bench.figures import (
     Summary,
     by_contestant,
     difference,
+    estimate,
     interrupted,
+    is_policy,
     losses,
     solved,
     split,
     summaries,
 )
 from tui_agent.bench.operators import OPERATORS
-from tui_agent.bench.policies import CONTESTANTS, LEFT_OUT, REFERENCE, STANDARD
+from tui_agent.bench.policies import ADVISED, CONTESTANTS, LEFT_OUT, REFERENCE, STANDARD
 from tui_agent.bench.run import Row
 from tui_agent.parquet import RESULTS, ParquetError, columns_of, rows_file
 
@@ -138,6 +140,7 @@ def markdown(rows: Sequence[Row], found: dict[str, Summary]) -> str:
         _left_out(rows),
         "## With an operator",
         _operators(rows),
+        *_advised(rows),
         f"## Where `{OWN}` loses",
         _losses(rows),
         "## How it was run",
@@ -197,7 +200,7 @@ def _overall(found: dict[str, Summary], *, real: bool) -> str:
             _number(one.run_tokens), _percent(one.person_share), "·" if one.person is None else f"{one.person:,.0f} s",
         ]
         for name, one in found.items()
-        if " + " not in name and not name.startswith("without-")
+        if is_policy(name)
     ]  # fmt: skip
     said = (
         "Steps and tokens: medians from the first failure until none was open, of the runs that came to that. Person "
@@ -212,9 +215,7 @@ def _main(rows: Sequence[Row]) -> list[str]:
     return [
         name
         for name in by_contestant(rows)
-        if " + " not in name
-        and not name.startswith("without-")
-        and name not in {"notes-only", "refusals-only"}
+        if is_policy(name) and name not in {"notes-only", "refusals-only"}
     ]
 
 
@@ -331,6 +332,64 @@ def _operators(rows: Sequence[Row]) -> str:
     return f"{said}\n\n{table(head, lines)}"
 
 
+def _advised(rows: Sequence[Row]) -> Sequence[str]:
+    """What a second model brings at a pivot, over the runs that come to one: until then they are the same runs."""
+    grouped = by_contestant(rows)
+    advisers = [name for name in ADVISED if name in grouped]
+    if OWN not in grouped or not advisers:
+        return ()
+    own = [row for row in grouped[OWN] if row.pivots]
+    faulty, healthy = ([row for row in own if row.negative is which] for which in (False, True))
+    lines = []
+    for name in advisers:
+        asked = sum(row.advised for row in grouped[name])
+        lines.append([
+            f"`{name}`",
+            *(_points(difference(grouped[name], which, solved)) for which in (faulty, healthy)),
+            *(_change(difference(grouped[name], own, measure)) for measure in (_steps, _tokens, _seconds)),
+            f"{asked / max(1, len(own)):.1f}",
+            _number(sum(row.advice_tokens for row in grouped[name]) / asked if asked else None),
+        ])  # fmt: skip
+    helpable = [row for row in faulty if BEHAVIOURS[row.behaviour].told and not row.needs_person]
+    said = (
+        f"`[recovery] advisor` asks a second model at each pivot of `{OWN}`. {len(own):,} of its "
+        f"{len(grouped[OWN]):,} runs come to a pivot. Only these are compared; until the pivot they are the same runs. "
+        f"In {len(healthy):,} of them nothing is wrong. In {len(faulty):,} something is; of these "
+        f"{_share(estimate(faulty, solved))} succeed without an adviser. {len(faulty) - len(helpable):,} of them are "
+        "runs of a machine that takes no way that is named, or cases that only a person can solve. Of the other "
+        f"{len(helpable):,}, {sum(row.solved for row in helpable):,} succeed without an adviser.\n\n"
+        "The adviser is scripted, and knows the case and where the machine stands. `adviser-right` names what works "
+        "there, and says of a healthy run that nothing is wrong. It does not know what only a person knows. "
+        "`adviser-wrong` names a call that does not work. `adviser-late` says nothing for 45 s. A machine makes the "
+        "call that is named as often as it takes any way that is named. So the first is the most that an adviser can "
+        "bring, and the second about the most harm that one can do. The table has the differences to the same runs "
+        "without an adviser, success in percentage points."
+    )
+    head = [
+        "adviser", "success", "healthy runs done", "steps", "tokens", "seconds", "asked in a run", "tokens each time",
+    ]  # fmt: skip
+    return "## An adviser at the pivot", f"{said}\n\n{table(head, lines)}"
+
+
+def _steps(row: Row) -> float:
+    return float(row.iterations)
+
+
+def _tokens(row: Row) -> float:
+    return float(row.tokens)
+
+
+def _seconds(row: Row) -> float:
+    return row.seconds
+
+
+def _change(value: Estimate) -> str:
+    if not value.count:
+        return "·"
+    text = f"{value.mean:+,.1f} ({value.low:+,.1f} to {value.high:+,.1f})"
+    return f"**{text}**" if value.decided else text
+
+
 def _losses(rows: Sequence[Row]) -> str:
     found = losses(rows, OWN)
     if OWN not in by_contestant(rows):
@@ -399,7 +458,8 @@ def _decided(own: Sequence[Row], grouped: Mapping[str, list[Row]], part: str, me
 def _how(rows: Sequence[Row]) -> str:
     seeds = sorted({row.seed for row in rows})
     every = f"--seed {seeds[0]} --repeat {len(seeds)} --out DIR" if seeds else ""
-    alone = [row for row in rows if row.operator == "absent"]
+    alone = [row for row in rows if row.operator == "absent" and row.policy not in ADVISED]
+    advised = [row for row in rows if row.policy in ADVISED]
     asked = [row for row in rows if row.operator != "absent"]
     some = "" if len({row.case for row in rows}) == len(all_cases()) else "CASES "
     commands = [f"agent-tui bench {some}{_models(alone)}{_policies(alone)}{every}"]
@@ -408,6 +468,8 @@ def _how(rows: Sequence[Row]) -> str:
         commands.append(
             f"agent-tui bench {_models(asked)}--operators {operators} \\\n    {_policies(asked)}{every}"
         )
+    if advised:
+        commands.append(f"agent-tui bench {some}{_models(advised)}{_policies(advised)}{every}")
     listed = "\n".join((*commands, "agent-tui bench report DIR"))
     return (
         f"agent-tui {__version__}:\n\n```sh\n{listed}\n```\n\n"
@@ -439,7 +501,7 @@ def page(rows: Sequence[Row], found: dict[str, Summary]) -> str:
     points = [
         plots.Point(name, one.harm.mean, one.success.mean, name == OWN)
         for name, one in found.items()
-        if " + " not in name and not name.startswith("without-")
+        if is_policy(name)
     ]
     grouped = by_contestant(rows)
     drawings = [
@@ -498,12 +560,12 @@ def _html(text: str) -> str:
 
 def _html_table(lines: Sequence[str]) -> str:
     cells = [
-        [cell.strip() for cell in line.strip("| ").split(" | ")]
+        [cell.strip() for cell in line.removeprefix("|").removesuffix("|").split(" | ")]
         for line in lines
         if not line.startswith("| ---")
     ]
     head, *rest = cells
-    made = "".join(f"<th>{_inline(cell.strip('| '))}</th>" for cell in head)
+    made = "".join(f"<th>{_inline(cell)}</th>" for cell in head)
     body = "".join(f"<tr>{''.join(f'<td>{_inline(cell)}</td>' for cell in row)}</tr>" for row in rest)
     return f"<table><tr>{made}</tr>{body}</table>"
 

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tui_agent.bench.advisers import ADVISER, AdvisedModel
 from tui_agent.bench.behaviours import BEHAVIOURS, Machine
 from tui_agent.bench.case import Case
 from tui_agent.bench.clock import Clock
@@ -86,6 +87,10 @@ class Row:
     """From the first failure until none was open."""
     recovery_tokens: int | None
     cost: float | None
+    advised: int = 0
+    """Times that the second model was asked."""
+    advice_tokens: int = 0
+    """Its part of the tokens."""
 
     @property
     def interrupted(self) -> bool:
@@ -100,6 +105,8 @@ class _Watch:
     refusals: int = 0
     pivots: int = 0
     notes: int = 0
+    advised: int = 0
+    advice_tokens: int = 0
     failed_at: tuple[int, int] | None = None
     recovered_at: tuple[int, int] | None = None
     rules: list[str] = field(default_factory=list)
@@ -112,6 +119,9 @@ class _Watch:
                 self.pivots += level is events.Level.PIVOT
             case events.ModelCallStarted(note=str()):
                 self.notes += 1
+            case events.Advised():
+                self.advised += 1
+                self.advice_tokens += (event.prompt_tokens or 0) + (event.completion_tokens or 0)
         metrics = state.metrics
         if not metrics.failures:
             return
@@ -149,7 +159,7 @@ def _scripted_settings(workspace: Path, state_dir: Path, contestant: Contestant)
         "workspace": workspace,
         "state_dir": state_dir,
         "policy": contestant.policy,
-        "recovery": dict(contestant.recovery),
+        "recovery": {**contestant.recovery, "advisor": ADVISER if contestant.adviser else ""},
         "approve": "all",
         "sandbox": {"mode": "off"},
         "max_iterations": MOST_ITERATIONS,
@@ -258,10 +268,13 @@ async def _play(
     settings, model, tools = _made(case, unit, contestant, clock, workspace, state_dir, real)
     referee = _Referee(case, contestant, operator, clock, model)
     world = World(case.faults, workspace, clock, referee.before_call)
+    asked: Model = referee.model
+    if isinstance(model, Machine) and contestant.adviser:
+        asked = AdvisedModel(asked, contestant.adviser, model, clock)
     session = await open_session(
         settings,
         referee.operator,
-        referee.model,
+        asked,
         tools=world.around(tools),
         environment=None if real else {},
         clock=clock,
@@ -376,6 +389,8 @@ def _row(
         refusals=watch.refusals,
         pivots=watch.pivots,
         notes=watch.notes,
+        advised=watch.advised,
+        advice_tokens=watch.advice_tokens,
         tokens=state.metrics.usage.tokens,
         seconds=round(clock.passed, 3),
         until_person=None if needed is None else round(needed, 3),

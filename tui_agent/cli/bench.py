@@ -14,9 +14,10 @@ from tui_agent.bench.behaviours import BEHAVIOURS
 from tui_agent.bench.bench import BenchError, Plan, finished, read_rows, run
 from tui_agent.bench.case import CaseError, all_cases, chosen
 from tui_agent.bench.operators import OPERATORS
-from tui_agent.bench.policies import CONTESTANTS, STANDARD
+from tui_agent.bench.policies import ADVISED, CONTESTANTS, STANDARD
 from tui_agent.bench.report import write
 from tui_agent.bench.run import RealModel
+from tui_agent.cli.interrupts import sigterm_interrupts
 from tui_agent.cli.options import Parser, UsageError, add_cluster_option, overrides
 from tui_agent.cluster import ClusterError
 from tui_agent.config.settings import load_settings
@@ -89,17 +90,29 @@ def _bench(options: argparse.Namespace) -> int:
         raise UsageError(
             "agent-tui bench: a real model costs money; say how much at most with --max-cost USD."
         )
+    policies = _names(options.policies, CONTESTANTS, "--policies") if options.policies else STANDARD
+    if options.model and (advised := [name for name in policies if name in ADVISED]):
+        raise UsageError(
+            f"agent-tui bench: {advised[0]} advises the scripted models alone; leave out --model."
+        )
     plan = Plan(
         cases=tuple(case.id for case in chosen(options.cases)),
         behaviours=_names(options.behaviours, BEHAVIOURS, "--behaviours"),
-        policies=_names(options.policies, CONTESTANTS, "--policies") if options.policies else STANDARD,
+        policies=policies,
         operators=_names(options.operators, OPERATORS, "--operators"),
         seeds=tuple(range(options.seed, options.seed + options.repeat)),
         model=options.model or "",
     )
     jobs = options.jobs or (1 if options.model else os.cpu_count() or 1)
     progress, real = _Progress(), _real(options)
-    rows = run(plan, options.out, jobs, progress, real, options.max_cost, options.cluster)
+    try:
+        with sigterm_interrupts():
+            rows = run(plan, options.out, jobs, progress, real, options.max_cost, options.cluster)
+    except KeyboardInterrupt:
+        sys.stderr.write(
+            f"\nagent-tui bench: interrupted. What was run is kept in {options.out}; the same command goes on.\n"
+        )
+        raise
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
     for path in write(rows, options.out):
