@@ -95,6 +95,17 @@ def test_sessions_are_listed_with_outcome_and_title(sessions: Sessions, session:
     assert "No session" in sessions("list", "--in", "/")[1]
 
 
+def test_a_session_whose_run_has_not_ended_is_unfinished_everywhere(
+    cli: CommandLine, sessions: Sessions, session: str
+) -> None:
+    journal = cli.state / "sessions" / session / "events.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(line for line in lines if b'"run_finished"' not in line))
+    assert session in sessions("list")[1]
+    assert "  unfinished  " in sessions("list")[1]
+    assert "unfinished" in sessions("show", session)[1]
+
+
 def test_a_session_in_which_nothing_was_said_is_not_listed(cli: CommandLine, sessions: Sessions) -> None:
     write_session(
         cli.state / "sessions" / "silent", [SessionStarted(session_id="silent", workspace=str(cli.workspace))]

@@ -29,10 +29,7 @@ def as_table(rows: Iterable[SessionRow]) -> list[str]:
     """One line a session: id, when it was used last, outcome, failures recovered of those there were, title. On a
     terminal the title is cut to its width, and where little of it would be left, the failures are left out.
     """
-    cells = [
-        (row.id, when(row.ended_at), row.outcome_in_words or row.source or "–", _recovered(row), _title(row))
-        for row in rows
-    ]
+    cells = [(row.id, when(row.ended_at), _outcome(row), _recovered(row), _title(row)) for row in rows]
     widths = [max(len(cell[column]) for cell in cells) for column in range(4)]
     room = shutil.get_terminal_size().columns - sum(widths) - 2 * len(widths) if sys.stdout.isatty() else None
     if room is not None and room < SHORTEST_TITLE:
@@ -42,6 +39,11 @@ def as_table(rows: Iterable[SessionRow]) -> list[str]:
         f"{title if room is None else clipped(title, max(SHORTEST_TITLE, room))}"
         for name, used, outcome, recovered, title in cells
     ]
+
+
+def _outcome(row: SessionRow) -> str:
+    """How it ended; of a recording that does not say, which program it is of."""
+    return row.source if row.source and not (row.outcome or row.problem) else row.outcome_in_words
 
 
 def as_facts(row: SessionRow, folder: Path) -> list[str]:
@@ -66,7 +68,7 @@ def as_facts(row: SessionRow, folder: Path) -> list[str]:
         ("workspace", one_line(row.workspace)),
         ("model", one_line(row.model)),
         ("policy", row.policy),
-        ("outcome", row.outcome_in_words or "not finished"),
+        ("outcome", row.outcome_in_words),
         ("problem", one_line(row.problem)),
         ("started", when(row.started_at) if row.events else ""),
         ("last used", when(row.ended_at)),

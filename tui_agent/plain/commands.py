@@ -294,7 +294,7 @@ class PlainCommands(LiveView):
         rows = [
             Row(
                 row.title,
-                f"{age(self.now - row.ended_at)} ago, {row.outcome_in_words or 'open'}, {row.id}",
+                f"{age(self.now - row.ended_at)} ago, {row.outcome_in_words}, {row.id}",
                 row.id,
             )
             for row in others[:LISTED]

@@ -74,8 +74,8 @@ class SessionRow:
 
     @property
     def outcome_in_words(self) -> str:
-        """As people read it, also that the session cannot be read; empty like the outcome."""
-        return "damaged" if self.problem else self.outcome.replace("_", " ")
+        """As people read it, also that the session cannot be read, or that no run has come to its end."""
+        return "damaged" if self.problem else self.outcome.replace("_", " ") or "unfinished"
 
     @property
     def is_worth_listing(self) -> bool:

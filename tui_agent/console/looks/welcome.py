@@ -95,10 +95,9 @@ def _row(label: str, text: str, style: str = "muted") -> Line:
 
 
 def _session(row: SessionRow, now: float) -> Line:
-    outcome = row.outcome_in_words or "open"
     recovered = f", {row.recoveries} of {row.failures} recovered" if row.failures else ""
     when = Span(f" {pad(age(now - row.ended_at), 12)}", "muted")
-    return (when, Span(one_line(row.title, 60)), Span(f"  {outcome}{recovered}", "muted"))
+    return (when, Span(one_line(row.title, 60)), Span(f"  {row.outcome_in_words}{recovered}", "muted"))
 
 
 def branch_of(workspace: Path) -> str:

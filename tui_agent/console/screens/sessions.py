@@ -72,7 +72,7 @@ class SessionList(CursorList[SessionBranch]):
         session = row.row
         when = Span(pad_left(age(self.now - session.ended_at), 6) + " ", "muted")
         sign = OUTCOMES["error"] if session.problem else OUTCOMES.get(session.outcome)
-        word = f"{sign.glyph} {session.outcome_in_words}" if sign else "· unfinished"
+        word = f"{sign.glyph if sign else '·'} {session.outcome_in_words}"
         if session.id in self.here:
             word = "● open here"
         role = "accent" if session.id in self.here else sign.role if sign else "muted"
