@@ -69,6 +69,17 @@ async def host() -> AsyncIterator[KeptHost]:
         yield model
 
 
+LONGEST_ID = 80
+"""Letters of a parameter in a test's id; each worker sends all ids, and some parameters have millions."""
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """The beginning of a long text; None leaves the id to pytest."""
+    if isinstance(val, str | bytes) and len(val) > LONGEST_ID:
+        return ascii(val[:LONGEST_ID]).strip("b'\"") + "..."
+    return None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The tests that need the host follow each other, so that few processes start one."""
     items.sort(
@@ -81,3 +92,9 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
     gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    """pytest collects five times at the end, for errors in what nobody holds any more: once is over everything."""
+    gc.collect()
+    gc.freeze()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import textual
@@ -42,7 +43,7 @@ class EmptyScrollBar(ScrollBarRender):
         return super().render_bar(*args, **{**options, "window_size": 0})
 
 
-async def in_every_theme(app: App[Any], pilot: Pilot[Any]) -> str:
+async def in_themes(app: App[Any], pilot: Pilot[Any], themes: Sequence[str] = THEMES) -> str:
     """The rows of the screen once, then the styles in each theme. A theme changes colours alone.
 
     The last theme stays: the next picture begins with it, since a change of theme takes longer than all else.
@@ -50,13 +51,13 @@ async def in_every_theme(app: App[Any], pilot: Pilot[Any]) -> str:
     app.animation_level = "none"  # a spinner stands
     text = ""
     styles: dict[str, str] = {}
-    for theme in sorted(THEMES, key=lambda theme: theme != app.theme):
+    for theme in sorted(themes, key=lambda theme: theme != app.theme):
         await wear(app, pilot, theme)
         rows, styles[theme] = await _settled(app, pilot)
         seen = "\n".join(rows)
         text = text or seen
         assert seen == text, f"{theme} changes the text:\n{text}\n{seen}"
-    return "\n".join([text, *(f"--- {theme}\n{styles[theme]}" for theme in THEMES)]) + "\n"
+    return "\n".join([text, *(f"--- {theme}\n{styles[theme]}" for theme in themes)]) + "\n"
 
 
 async def at_every_size(app: App[Any], pilot: Pilot[Any]) -> str:
@@ -71,7 +72,7 @@ async def at_every_size(app: App[Any], pilot: Pilot[Any]) -> str:
         parts.append("\n".join(rows))
     await pilot.resize_terminal(*size)
     await until(pilot, lambda: app.screen.size == size)
-    return "\n".join([*parts, await in_every_theme(app, pilot)])
+    return "\n".join([*parts, await in_themes(app, pilot)])
 
 
 async def _settled(app: App[Any], pilot: Pilot[Any]) -> tuple[list[str], str]:
