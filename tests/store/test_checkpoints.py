@@ -7,11 +7,12 @@ import hashlib
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tui_agent.store import checkpoints as module
-from tui_agent.store.checkpoints import CheckpointLimits, Checkpoints, FileChange
+from tui_agent.store.checkpoints import Checkpoint, CheckpointLimits, Checkpoints, FileChange
 from tui_agent.store.errors import CheckpointError
 from tui_agent.store.shadow_git import ShadowGit
 
@@ -351,3 +352,29 @@ async def test_a_repository_where_a_file_was_is_neither_obeyed_nor_destroyed(
     assert (inner / "work.txt").read_text() == "weeks of it"
     assert (inner / ".git" / "HEAD").exists()
     assert not (tmp_path / "RAN").exists()
+
+
+async def test_where_nothing_changed_git_is_asked_once_and_what_another_session_saved_is_seen(
+    tmp_path: Path, workspace: Path, checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch
+):
+    asked: list[str] = []
+    run = ShadowGit.run
+
+    async def counted(git: ShadowGit, *arguments: str, **how: Any) -> bytes:
+        asked.append(arguments[0])
+        return await run(git, *arguments, **how)
+
+    monkeypatch.setattr(ShadowGit, "run", counted)
+    first = await checkpoints.save("before run 1")
+    asked.clear()
+    assert (await checkpoints.save("iteration 1")) == Checkpoint(first.ref)
+    assert asked == ["status"]
+    (workspace / "a.py").write_text("print(3)\n")
+    other = Checkpoints(tmp_path / "state", workspace, "s2")
+    theirs = await other.save("iteration 2")
+    assert theirs.files == ("a.py",)
+    assert (await checkpoints.save("iteration 2")).ref == theirs.ref  # kept for both now
+    await other.forget()
+    assert await checkpoints.diff(theirs.ref) == []
+    (workspace / "b.py").write_text("print(4)\n")
+    assert (await checkpoints.save("iteration 3")).files == ("b.py",)

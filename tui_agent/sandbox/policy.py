@@ -64,7 +64,7 @@ class SandboxPolicy:
         asked = tuple(map(_real, show))
         texts, own = ((), ()) if config_dir is None else _of_configuration(config_dir)
         ours = (*hide, *([os.fspath(state_dir)] if state_dir else ()), *map(os.fspath, own))
-        hidden = dict.fromkeys(map(_real, (*SECRET_PLACES, *ours)))
+        hidden = dict.fromkeys(map(_real, (*filter(_is_there, SECRET_PLACES), *ours)))
         home = _real("~")
         open_places = (inside, *named)
         out_of_sight = tuple(
@@ -79,7 +79,8 @@ class SandboxPolicy:
         shown = {
             path: real
             for path in wanted
-            if os.access(real := _real(os.fspath(path)), os.F_OK)  # which raises nothing
+            if _is_there(path)
+            and os.access(real := _real(os.fspath(path)), os.F_OK)  # which raises nothing
             and any(real.is_relative_to(folder) for folder in (*out_of_sight, *map(Path, TEMPORARY)))
             and not any(folder.is_relative_to(real) for folder in (*out_of_sight, *open_places))
         }
@@ -155,6 +156,11 @@ def _of_configuration(folder: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]
         return (), ()
     texts = tuple(path for path in found if path.name in _TEXTS)
     return texts, tuple(path for path in found if path not in texts)
+
+
+def _is_there(path: str | Path) -> bool:
+    """Whether it is, as a link if nothing else: asked first, since finding the real path takes ten times as long."""
+    return os.path.lexists(user_path(path))
 
 
 def _real(path: str) -> Path:

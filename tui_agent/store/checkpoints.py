@@ -12,6 +12,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -83,6 +84,8 @@ class Checkpoints:
         self._session = session_id
         self._limits = limits or CheckpointLimits()
         self._secrets = tuple(secrets)
+        self._kept = ""
+        """The newest checkpoint, where it is this session's as well."""
 
     def inside(self, sandbox: Sandbox) -> None:
         """From now on files of the workspace are read and written in this sandbox."""
@@ -190,17 +193,22 @@ class Checkpoints:
             raise gone from error
 
     async def _save(self, label: str) -> Checkpoint:
-        tree, skipped = await self._tree()
+        status = await self._status()
         newest = await self._newest()
+        if not status and newest == self._kept:  # neither the index differs from it nor a file from the index
+            return Checkpoint(self._kept)
+        tree, skipped = await self._tree(status)
         if newest is not None:
             changes = await self._changes(newest, tree)
             if not changes:
                 await self._git.run("update-ref", f"refs/sessions/{self._session}/{newest}", newest)
+                self._kept = newest
                 return Checkpoint(newest, (), skipped)
             files = tuple(change.path for change in changes)
         else:
             files = ()
         saved = await self._commit(tree, label)
+        self._kept = saved.ref
         return Checkpoint(saved.ref, files, skipped)
 
     async def _commit(self, tree: str, label: str) -> Checkpoint:
@@ -211,12 +219,18 @@ class Checkpoints:
         return Checkpoint(ref)
 
     async def _newest(self) -> str | None:
+        with suppress(OSError, ValueError):
+            named = (self._git.store / "refs" / "heads" / "newest").read_text("ascii").strip()
+            if re.fullmatch(_REF, named):
+                return named
+        if not (self._git.store / "packed-refs").exists():
+            return None
         out = await self._git.run("for-each-ref", "--format=%(objectname)", "refs/heads/newest")
         return out.decode().strip() or None
 
-    async def _tree(self) -> tuple[str, tuple[str, ...]]:
-        """The workspace as it is now, as a tree, and what was left out."""
-        out = await self._git.run(
+    async def _status(self) -> bytes:
+        """How the files differ from the index, and the index from the newest checkpoint."""
+        return await self._git.run(
             *(
                 "status",
                 "--porcelain=v1",
@@ -226,6 +240,10 @@ class Checkpoints:
                 "--ignore-submodules=all",
             )
         )
+
+    async def _tree(self, status: bytes | None = None) -> tuple[str, tuple[str, ...]]:
+        """The workspace as it is now, as a tree, and what was left out."""
+        out = await self._status() if status is None else status
         paths = [entry[3:] for entry in out.split(b"\0") if entry and entry[1:2] != b" "]
         wanted, left_out, reasons, total = await asyncio.to_thread(self._fitting, paths)
         if len(wanted) > self._limits.files or total > self._limits.total:
