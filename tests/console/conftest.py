@@ -75,6 +75,8 @@ RENDER_UPDATE = Compositor.render_update
 PARSE_RULES = Stylesheet._parse_rules
 PARSED: dict[tuple[Any, ...], list[RuleSet]] = {}
 """By the variables of a theme and what `Stylesheet._parse_rules` is given: the rules."""
+FROZEN: list[Any] = [None, None]
+"""The variables of the sheet that was parsed last, and the same as a key."""
 
 
 def render_what_is_asked_for(
@@ -90,7 +92,9 @@ def render_what_is_asked_for(
 
 def parse_rules_once(sheet: Stylesheet, *source: Any, **more: Any) -> list[RuleSet]:
     """In place of `Stylesheet._parse_rules`, whose sheet forgets at each change of the theme what it has parsed."""
-    key = (frozenset(sheet._variables.items()), *source, *more.values())
+    if FROZEN[0] is not sheet._variables:  # all sources of a sheet follow each other
+        FROZEN[:] = sheet._variables, frozenset(sheet._variables.items())
+    key = (FROZEN[1], *source, *more.values())
     if key not in PARSED:
         PARSED[key] = PARSE_RULES(sheet, *source, **more)
     return PARSED[key]
