@@ -181,7 +181,9 @@ async def test_waits_by_a_clock_that_jumps(row: Attack, tmp_path: Path, cli: Com
         "done",
     ]
     (tmp_path / "files").mkdir()
-    settings = Settings(workspace=tmp_path / "files", state_dir=cli.state, model="scripted", approve="all")
+    settings = Settings(
+        workspace=tmp_path / "files", state_dir=cli.state, model="scripted", approve="all", sandbox="off"
+    )
     session = await open_session(settings, ScriptedOperator(), scripted_model(turns), clock=clock)
     await session.submit("go")
     finished = await asyncio.wait_for(session.wait(), 60)

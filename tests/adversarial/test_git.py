@@ -239,6 +239,7 @@ async def test_contents_that_break_snapshots(row: Attack, tmp_path: Path) -> Non
     live = await start_session(
         tmp_path,
         [{"calls": [{"tool": "write_file", "args": {"path": "f.txt", "content": "x\n"}}]}, "done"],
+        sandbox="auto",
     )
     async with asyncio.timeout(60):
         finished = await live.run()

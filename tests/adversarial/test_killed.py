@@ -31,7 +31,7 @@ from tui_agent.sandbox import choose
 choose.candidates = lambda: (sys.argv[2],)
 async def main():
     command = {"tool": "bash", "args": {"command": "bash attack.sh"}}
-    live = await start_session(Path(sys.argv[1]), [{"calls": [command]}, {"text": "done"}])
+    live = await start_session(Path(sys.argv[1]), [{"calls": [command]}, {"text": "done"}], sandbox="auto")
     await live.run()
 asyncio.run(main())
 """
@@ -80,7 +80,7 @@ async def test_this_program_is_killed(row: Attack, monkeypatch: pytest.MonkeyPat
             killed.wait()
         assert (workspace / "deep" / ".envrc").exists()
         monkeypatch.setattr(choose, "candidates", lambda: (row.value,))
-        live = await start_session(folder, [])
+        live = await start_session(folder, [], sandbox="auto")
         await live.session.sandbox()
         text = "".join(event.text for event in live.of(events.Notice) if event.origin == "sandbox")
         assert text.startswith("The last run here was killed.")

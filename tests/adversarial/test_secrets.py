@@ -84,6 +84,7 @@ async def test_split_over_pieces(row: Attack, tmp_path: Path) -> None:
             {"calls": [{"tool": "write_file", "args": {"path": "f", "content": "x"}}]},
             f"The key is {KEY}.",
         ],
+        sandbox="auto",
     )
     await live.run(f"use {KEY}")
     await live.close()
@@ -107,7 +108,7 @@ async def test_in_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         {"tool": "bash", "args": {"command": f"echo {quote(odd, safe='')} {KEY}"}},
         {"tool": "read_file", "args": {"path": "f.txt", KEY: 1}},
     ]
-    live = await start_session(tmp_path, [{"calls": [call]} for call in calls] + ["done"])
+    live = await start_session(tmp_path, [{"calls": [call]} for call in calls] + ["done"], sandbox="auto")
     await live.run()
     await live.close()
     assert (tmp_path / "workspace" / "f.txt").read_text() == odd
@@ -132,6 +133,7 @@ async def test_written_back(tmp_path: Path) -> None:
             "done",
         ],
         files={".env": f"KEY={secret}\n"},
+        sandbox="auto",
     )  # fmt: skip
     await live.run()
     await live.close()
@@ -145,7 +147,9 @@ async def test_written_back(tmp_path: Path) -> None:
 )
 async def test_blocked_in_spite_of_masks(tmp_path: Path) -> None:
     command = {"command": f"false # {KEY} sk-a1B2c3D4e5F6g7H8"}
-    live = await start_session(tmp_path, [{"calls": [{"tool": "bash", "args": command}]}] * 6 + ["done"])
+    live = await start_session(
+        tmp_path, [{"calls": [{"tool": "bash", "args": command}]}] * 6 + ["done"], sandbox="auto"
+    )
     await live.run()
     await live.close()
     started = [event for event in live.events if event.type == "tool_started"]
@@ -158,7 +162,7 @@ async def test_blocked_in_spite_of_masks(tmp_path: Path) -> None:
 )
 async def test_exports(tmp_path: Path) -> None:
     live = await start_session(
-        tmp_path, [{"calls": [{"tool": "bash", "args": {"command": f"echo {KEY}"}}]}, KEY]
+        tmp_path, [{"calls": [{"tool": "bash", "args": {"command": f"echo {KEY}"}}]}, KEY], sandbox="auto"
     )
     await live.run(KEY)
     await live.close()
@@ -231,6 +235,7 @@ async def test_modes(tmp_path: Path) -> None:
                 {"calls": [{"tool": "bash", "args": {"command": "yes | head -c 100000"}}]},
                 "done",
             ],
+            sandbox="auto",
         )
         await live.run()
         await live.close()
@@ -324,6 +329,7 @@ async def test_checkpoints_keep_no_key(tmp_path: Path) -> None:
         tmp_path,
         [{"calls": [{"tool": "write_file", "args": {"path": "f.txt", "content": "x"}}]}, "done"],
         files={".env": f"ACME_API_KEY={KEY}\n", "notes.txt": "plain\n"},
+        sandbox="auto",
     )
     await live.run()
     await live.close()

@@ -508,7 +508,7 @@ async def test_programs_of_the_checkout(tmp_path: Path, monkeypatch: pytest.Monk
         "done",
     ]
     ran, workspace = tmp_path / "ran", tmp_path / "workspace"
-    live = await start_session(tmp_path, script, files={"a.txt": "needle"})
+    live = await start_session(tmp_path, script, files={"a.txt": "needle"}, sandbox="auto")
     monkeypatch.chdir(workspace)
     (workspace / "bin").mkdir()
     for folder in (workspace, workspace / "bin"):

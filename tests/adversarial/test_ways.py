@@ -141,7 +141,10 @@ async def test_what_hooks_run(row: Attack, monkeypatch: pytest.MonkeyPatch) -> N
             {"command": one} for one in ("sh tools/check.sh", "(cd . && sh -e later.sh) &", "./bin/x; true")
         ]
         live = await start_session(
-            folder, turns(call("bash", command=attack)), hooks={"PostToolUse": [{"hooks": hooks}]}
+            folder,
+            turns(call("bash", command=attack)),
+            hooks={"PostToolUse": [{"hooks": hooks}]},
+            sandbox="auto",
         )
         await live.run()
         await live.close()

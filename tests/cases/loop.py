@@ -217,6 +217,7 @@ class LoopPlayer:
             model="first/model",
             policy=case.policy,
             approve="ask",
+            sandbox="off",
             workspace=self.folder,
             state_dir=self.folder / "state",
             max_iterations=case.max_iterations,

@@ -79,7 +79,7 @@ async def real_live(
     for name, text in (files or {}).items():
         (workspace / name).write_text(text)
     settings = Settings(
-        workspace=workspace, state_dir=folder / "state", model="scripted", approve=Approval.ALL
+        workspace=workspace, state_dir=folder / "state", model="scripted", approve=Approval.ALL, sandbox="off"
     )
     app = RealApp(settings, scripted_model(turns), overrides or {}, resume)
     async with app.run_test(size=size, notifications=True) as pilot:

@@ -12,7 +12,6 @@ from typing import Any
 
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import LiveSession, start_session
-from tui_agent.config.sections import SandboxSettings
 from tui_agent.runtime.operator import ServerReply
 from tui_agent.tools.mcp.servers import Row
 
@@ -80,8 +79,6 @@ async def session_with(
     if operator.present and not operator.consultations:
         operator.consultations.extend([ServerReply("accept")] * len(servers))
     files = {".mcp.json": json.dumps({"mcpServers": dict(servers)})}
-    # They are in folders that commands do not see; `test_sandbox` is about servers in the sandbox.
-    settings.setdefault("sandbox", SandboxSettings(servers="off"))
     live = await start_session(folder, script, operator=operator, files=files, **settings)
     try:
         live.session.connect_servers(patience)

@@ -82,7 +82,8 @@ async def start_session(
     clock: Callable[[], float] = time.time,
     **settings: Any,
 ) -> LiveSession:
-    """Open a session in `folder`/workspace with these turns; nothing asks for approval unless `approve` says so.
+    """Open a session in `folder`/workspace with these turns; nothing asks for approval unless `approve` says so, and
+    commands run without a sandbox, whose start takes longer than theirs, unless `sandbox` does.
 
     `resume`: the folder of the session to go on with.
     """
@@ -90,7 +91,7 @@ async def start_session(
     workspace.mkdir(exist_ok=True)
     for name, text in (files or {}).items():
         (workspace / name).write_text(text)
-    chosen = {"model": "scripted", "approve": "all", **settings}
+    chosen = {"model": "scripted", "approve": "all", "sandbox": "off", **settings}
     configured = Settings(workspace=workspace, state_dir=folder / "state", **chosen)
     model = scripted_model(turns, pace=pace)
     operator = operator or ScriptedOperator()

@@ -56,7 +56,7 @@ async def run_agent(
         workspace = folder / "workspace"
         workspace.mkdir()
         settings = Settings(
-            **{"model": "openai/test", "approve": "all", **options},
+            **{"model": "openai/test", "approve": "all", "sandbox": "off", **options},
             api_base=provider.url,
             workspace=workspace,
             state_dir=folder / "state",
@@ -283,6 +283,7 @@ async def test_what_fits_no_window_ends_with_the_ways_on_and_asks_nothing(
         settings = Settings(
             model="openai/test",
             approve="all",
+            sandbox="off",
             api_base=provider.url,
             workspace=tmp_path,
             state_dir=tmp_path / "state",
@@ -352,7 +353,7 @@ async def test_gigi_escalates_at_the_third(host: KeptHost, tmp_path: Path) -> No
 async def run_with(host: KeptHost, folder: Path, **options: Any) -> tuple[Session, list[events.Event]]:
     """One run with these settings, by the names of profiles and models."""
     (folder / "workspace").mkdir()
-    settings = Settings(**options, workspace=folder / "workspace", state_dir=folder / "state")
+    settings = Settings(**options, sandbox="off", workspace=folder / "workspace", state_dir=folder / "state")
     session = await open_session(settings, ScriptedOperator(present=False), ModelByName(settings, host))
     seen: list[events.Event] = []
     session.subscribe(lambda event, _: seen.append(event))

@@ -41,7 +41,7 @@ def errors(live: LiveSession) -> list[str]:
 async def test_a_scratch_folder_that_cannot_be_made_keeps_the_message_and_the_next_try_sends_it(
     tmp_path: Path,
 ) -> None:
-    live = await start_session(tmp_path, [DONE, DONE])
+    live = await start_session(tmp_path, [DONE, DONE], sandbox="auto")
     blocked = block_scratch(live)
     await live.session.submit("first")
     await settled(live)
@@ -66,7 +66,7 @@ async def test_a_scratch_folder_that_cannot_be_made_keeps_the_message_and_the_ne
 
 
 async def test_what_waits_goes_before_a_new_message(tmp_path: Path) -> None:
-    live = await start_session(tmp_path, [DONE, DONE])
+    live = await start_session(tmp_path, [DONE, DONE], sandbox="auto")
     blocked = block_scratch(live)
     await live.session.submit("first")
     await settled(live)
@@ -85,7 +85,7 @@ async def test_whatever_breaks_before_a_run_is_said_and_nothing_is_lost(
     def breaks(*_: Any, **__: Any) -> NoReturn:
         raise RuntimeError("no such luck")
 
-    live = await start_session(tmp_path, [DONE])
+    live = await start_session(tmp_path, [DONE], sandbox="auto")
     with monkeypatch.context() as patch:
         patch.setattr(session_module, name, breaks)
         live.session.warm_up()  # which says nothing yet
@@ -100,7 +100,7 @@ async def test_whatever_breaks_before_a_run_is_said_and_nothing_is_lost(
 async def test_a_queued_message_whose_run_cannot_be_prepared_stays_in_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    live = await start_session(tmp_path, [DONE, DONE, DONE])
+    live = await start_session(tmp_path, [DONE, DONE, DONE], sandbox="auto")
     real = session_module.find_skills
 
     def breaks(*_: Any, **__: Any) -> NoReturn:
@@ -138,7 +138,7 @@ async def test_a_sandbox_that_breaks_in_mid_run_fails_the_call_and_is_tried_anew
         return await sandbox(session)
 
     monkeypatch.setattr(Session, "sandbox", at_first_not)
-    live = await start_session(tmp_path, [call, call, DONE])
+    live = await start_session(tmp_path, [call, call, DONE], sandbox="auto")
     finished = await live.run()
     assert finished.outcome == "answered"
     (failed,) = live.of(events.ToolFailed)
@@ -171,7 +171,7 @@ async def test_a_run_that_breaks_outside_of_its_loop_is_said_also_where_nobody_w
         raise RuntimeError("the driver broke")
 
     monkeypatch.setattr(Driver, "run", breaks)
-    live = await start_session(tmp_path, [DONE])
+    live = await start_session(tmp_path, [DONE], sandbox="auto")
     await live.session.submit("go")
     with pytest.raises(RuntimeError):
         await settled(live)

@@ -114,7 +114,9 @@ async def test_the_limit_on_the_cost_ends_a_run_on_an_own_gateway(
             if by_profile
             else {"model": "openai/test", "api_base": provider.url, "prices": {"openai/test": price}}
         )
-        settings = Settings(workspace=tmp_path, state_dir=tmp_path / "state", max_cost=1.0, **chosen)
+        settings = Settings(
+            workspace=tmp_path, state_dir=tmp_path / "state", max_cost=1.0, sandbox="off", **chosen
+        )
         session = await open_session(settings, ScriptedOperator(present=False), ModelByName(settings, host))
         await session.submit("go")
         finished = await session.wait()

@@ -37,7 +37,9 @@ async def session_at(
     workspace = folder / "workspace"
     workspace.mkdir(exist_ok=True)
     fields = {"model": server.make.model, "approve": "all", **more}
-    settings = Settings(**fields, api_base=server.url, workspace=workspace, state_dir=folder / "state")
+    settings = Settings(
+        **fields, sandbox="off", api_base=server.url, workspace=workspace, state_dir=folder / "state"
+    )
     return await open_session(settings, ScriptedOperator(present=False), ModelByName(settings, host), resume)
 
 

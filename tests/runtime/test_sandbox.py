@@ -26,7 +26,7 @@ def needs_one(live_sandbox: str) -> None:
 
 
 async def test_the_run_says_what_its_commands_run_in_and_a_wall_is_explained(tmp_path: Path) -> None:
-    live = await start_session(tmp_path, bash("echo x > /usr/agent-tui-was-here"))
+    live = await start_session(tmp_path, bash("echo x > /usr/agent-tui-was-here"), sandbox="auto")
     await live.run()
     await live.close()
     (started,) = live.of(events.RunStarted)
@@ -41,7 +41,9 @@ async def test_the_run_says_what_its_commands_run_in_and_a_wall_is_explained(tmp
 
 
 async def test_other_conversations_are_not_readable(tmp_path: Path) -> None:
-    live = await start_session(tmp_path, bash(f"cat {tmp_path}/state/sessions/*/events.jsonl"))
+    live = await start_session(
+        tmp_path, bash(f"cat {tmp_path}/state/sessions/*/events.jsonl"), sandbox="auto"
+    )
     await live.run()
     await live.close()
     needs_one(live.state.run.sandbox)
@@ -58,6 +60,7 @@ async def test_secrets_of_the_environment_reach_commands_and_hooks_only_by_name(
         bash("env > env.txt"),
         environment=EnvironmentSettings(passed=("GITHUB_TOKEN",)),
         hooks={"PreToolUse": [{"matcher": "bash", "hooks": [{"command": "env > hook.txt"}]}]},
+        sandbox="auto",
     )
     await live.run()
     await live.close()
@@ -80,7 +83,7 @@ async def test_a_session_that_requires_a_sandbox_does_not_start_without_one(
 
 async def test_auto_goes_on_without_one_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choose, "candidates", tuple)
-    live = await start_session(tmp_path, bash("echo x > a.txt"))
+    live = await start_session(tmp_path, bash("echo x > a.txt"), sandbox="auto")
     await live.run()
     await live.close()
     assert live.of(events.RunStarted)[0].sandbox == "off"
@@ -88,7 +91,9 @@ async def test_auto_goes_on_without_one_and_says_so(tmp_path: Path, monkeypatch:
 
 
 async def test_what_a_command_planted_is_taken_back_and_said_to_all(tmp_path: Path) -> None:
-    live = await start_session(tmp_path, bash("git init -q; git config core.fsmonitor evil; echo x > .envrc"))
+    live = await start_session(
+        tmp_path, bash("git init -q; git config core.fsmonitor evil; echo x > .envrc"), sandbox="auto"
+    )
     await live.run()
     needs_one(live.state.run.sandbox)
     workspace = tmp_path / "workspace"
@@ -108,7 +113,7 @@ async def test_what_a_command_planted_is_taken_back_and_said_to_all(tmp_path: Pa
 
 async def test_what_a_command_in_the_background_plants_is_taken_back_while_it_runs(tmp_path: Path) -> None:
     call = {"tool": "bash", "args": {"command": "sleep 0.3; echo x > .envrc; sleep 600", "background": True}}
-    live = await start_session(tmp_path, [{"calls": [call]}, DONE])
+    live = await start_session(tmp_path, [{"calls": [call]}, DONE], sandbox="auto")
     await live.run()
     needs_one(live.state.run.sandbox)
     await live.until(lambda _: any(notice.origin == "sandbox" for notice in live.of(events.Notice)))
@@ -119,7 +124,9 @@ async def test_what_a_command_in_the_background_plants_is_taken_back_while_it_ru
 
 async def test_what_the_file_tools_write_by_leave_of_the_operator_stays(tmp_path: Path) -> None:
     write = {"tool": "write_file", "args": {"path": ".vscode/tasks.json", "content": "{}\n"}}
-    live = await start_session(tmp_path, [{"calls": [write]}, *bash("echo x > .vscode/tasks.json")])
+    live = await start_session(
+        tmp_path, [{"calls": [write]}, *bash("echo x > .vscode/tasks.json")], sandbox="auto"
+    )
     await live.run()
     await live.close()
     needs_one(live.state.run.sandbox)

@@ -41,6 +41,7 @@ async def session_for(
         model=LlamaCpp.model,
         api_base=f"http://127.0.0.1:{port}/v1",
         approve="all",
+        sandbox="off",
         workspace=folder / "workspace",
         state_dir=folder / "state",
         recovery=recovery,

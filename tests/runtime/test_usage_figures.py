@@ -57,7 +57,11 @@ async def test_a_run_is_answered_and_listed_whatever_usage_the_server_claims(
 ) -> None:
     async with OpenAIServer([answer_with(usage)]) as provider:
         settings = Settings(
-            model="openai/test", api_base=provider.url, workspace=tmp_path, state_dir=tmp_path / "state"
+            model="openai/test",
+            sandbox="off",
+            api_base=provider.url,
+            workspace=tmp_path,
+            state_dir=tmp_path / "state",
         )
         session = await open_session(settings, ScriptedOperator(present=False), host)
         await session.submit("go")

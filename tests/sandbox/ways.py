@@ -57,7 +57,9 @@ def said():
 
 
 async def _plain(folder: Path) -> LiveSession:
-    return await _done(await start_session(folder, turns(call("bash", command="bash attack.sh"))))
+    return await _done(
+        await start_session(folder, turns(call("bash", command="bash attack.sh")), sandbox="auto")
+    )
 
 
 async def _background(folder: Path) -> LiveSession:
@@ -65,7 +67,7 @@ async def _background(folder: Path) -> LiveSession:
         call("bash", command="bash attack.sh", background=True),
         call("bash_output", id="b1", wait=60),
     )
-    live = await start_session(folder, turns(started, waits))
+    live = await start_session(folder, turns(started, waits), sandbox="auto")
     await live.run()
     await live.until(lambda _: live.of(events.BackgroundEnded))
     (ended,) = live.of(events.BackgroundStarted)
@@ -77,7 +79,7 @@ async def _background(folder: Path) -> LiveSession:
 async def _formatter(folder: Path) -> LiveSession:
     shell = FileCommand(shell="bash attack.sh; exit 3")
     script = turns(call("write_file", path="a.txt", content="a"))
-    return await _done(await start_session(folder, script, format={"*.txt": shell}))
+    return await _done(await start_session(folder, script, format={"*.txt": shell}, sandbox="auto"))
 
 
 async def _server(folder: Path) -> LiveSession:
