@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+from textual import events
 from textual.pilot import Pilot
 
 from tests.console.waiting import picture, until
 from tests.fleet.harness import arguments, let_go
 from tests.formats import samples
 from tests.store.session_events import iteration, run_started, start, write_session
+from tui_agent.console.panes.board import BoardList, BoardRun
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.ask import AskScreen
 from tui_agent.console.screens.fleet import FleetScreen
 from tui_agent.console.screens.followed import FollowedScreen
 from tui_agent.console.screens.inbox import InboxScreen
+from tui_agent.console.terminal.compositor import SparingScreen
+from tui_agent.fleet.folder import FolderRun
+from tui_agent.fleet.row import RunRow
 from tui_agent.frontend.arguments import ConsoleArguments
+from tui_agent.frontend.lines.styled import Line
 from tui_agent.store.lines import encode
 
 
@@ -117,8 +125,8 @@ async def test_one_run_is_stopped_from_the_board_and_open_ones_are_left_as_they_
 
 async def test_a_folder_of_growing_sessions_is_a_board_too(tmp_path: Path) -> None:
     runs = tmp_path / "job"
-    events = [start(), run_started(1), *iteration(1, call="c1", fails="no such file: a.py")]
-    write_session(runs / "ours", events)
+    told = [start(), run_started(1), *iteration(1, call="c1", fails="no such file: a.py")]
+    write_session(runs / "ours", told)
     recorded = samples.write(runs / "ours", "codex")
     (runs / "theirs").mkdir()
     recorded.rename(runs / "theirs" / "rollout.jsonl")
@@ -136,3 +144,57 @@ async def test_a_folder_of_growing_sessions_is_a_board_too(tmp_path: Path) -> No
                 encode(event.stamped(known + place, 100.0 + place)) for place, event in enumerate(more, 1)
             )
         await shown.until(lambda: ours.row.step == 2)
+
+
+def standing_at(step: int, runs: list[FolderRun]) -> None:
+    for run in runs:
+        run.row = RunRow(badge="THINKING", step=step, task=f"{run.name} in step {step}")
+
+
+async def test_a_key_draws_the_two_rows_that_it_is_about_and_a_change_what_can_be_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with board(ConsoleArguments(watched_folder=tmp_path)) as shown:
+        shown_runs = shown.screen.query_one(BoardList)
+        runs = [FolderRun(f"run-{number}", tmp_path) for number in range(200)]
+        standing_at(1, runs)
+        shown.screen.runs = runs
+        for _ in range(2):  # the scroll bar takes a column
+            shown.screen.redraw()
+            await shown.until(lambda: "run-9 in step 1" in picture(shown.app))
+        drawn: list[str] = []
+        draw_row = shown_runs.draw_row
+
+        def noted(row: BoardRun, width: int, *, current: bool) -> Line:
+            drawn.append(row.name)
+            return draw_row(row, width, current=current)
+
+        monkeypatch.setattr(shown_runs, "draw_row", noted)
+        standing_at(2, runs)
+        await shown.press("down")
+        await shown.until(lambda: "▌ run-1 " in picture(shown.app))
+        assert sorted(drawn) == ["run-0", "run-1"]
+        shown.screen.redraw()
+        await shown.until(lambda: "run-9 in step 2" in picture(shown.app))
+        assert len(drawn) <= shown_runs.size.height
+        await shown.press("end")
+        await shown.until(lambda: "run-199 in step 2" in picture(shown.app))
+
+
+async def test_a_key_on_the_board_does_not_wait_for_the_timer_of_the_frames(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with board(ConsoleArguments(watched_folder=tmp_path)) as shown:
+        shown.screen.runs = [FolderRun(f"run-{number}", tmp_path) for number in range(3)]
+        shown.screen.redraw()
+        await shown.until(lambda: "run-2" in picture(shown.app))
+        painted: list[object] = []
+        frame = SparingScreen._on_timer_update
+        monkeypatch.setattr(SparingScreen, "_on_timer_update", lambda screen: painted.append(frame(screen)))
+        monkeypatch.setattr(shown.screen._update_timer, "resume", lambda: None)
+        shown.screen._update_timer.pause()
+        shown.screen._frame_began = 0.0
+        shown.app.post_message(events.Key("down", None))
+        async with asyncio.timeout(5.0):
+            while not painted:
+                await asyncio.sleep(0.001)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tui_agent.console.panes.cursor_list import CursorList
@@ -99,12 +98,14 @@ def _cells(run: BoardRun) -> tuple[Span, ...]:
 
 
 class BoardList(CursorList[BoardRun]):
-    """The runs, in the order of their file. A run that stands as before is neither drawn nor painted again."""
+    """The runs, in the order of their file. Only rows that can be seen and look otherwise are drawn and painted."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._known: dict[int, tuple[tuple[object, ...], Line]] = {}
-        """By place: what was drawn, and how it looks."""
+        self._painted: dict[int, tuple[object, ...]] = {}
+        """By place: what the row was drawn from."""
+        self._laid_out = (0, 0)
+        """Width and number of the rows."""
 
     def show_runs(self, runs: list[BoardRun]) -> None:
         """Show these; the cursor stays where it is."""
@@ -112,29 +113,39 @@ class BoardList(CursorList[BoardRun]):
         self.cursor = min(self.cursor, max(0, len(runs) - 1))
         self.redraw()
 
-    def draw(self, width: int, height: int) -> Sequence[Line]:
-        drawn = super().draw(width, height)
-        lines = []
-        for place, run in enumerate(self.rows):
-            stands = run.row, run.outcome, run.why, place == self.cursor, width
-            known = self._known.get(place)
-            if known is None or known[0] != stands:
-                known = self._known[place] = stands, drawn[place]
-            lines.append(known[1])
-        return lines
+    def move(self, step: int) -> None:
+        """Move the cursor, and draw the two rows alone that look otherwise by that: a key does not wait for others."""
+        before = self.cursor
+        self.cursor = max(0, min(len(self.rows) - 1, before + step))
+        if self.cursor != before:
+            self.lines = self.draw(self.content_width, 0)
+            self._paint(before)
+            self._paint(self.cursor)
+        self.follow()
 
     def redraw(self) -> None:
         """Paint the lines that look otherwise."""
-        before = self.lines
-        width, height = self.content_width, self.scrollable_content_region.height
-        if not before or len(before) != len(self.rows) or width <= 0 or height <= 0:
+        laid_out = self.content_width, len(self.rows)
+        if laid_out != self._laid_out:
+            self._laid_out = laid_out
+            self._painted.clear()
             super().redraw()
             return
-        self.lines = self.draw(width, height)
-        for place, line in enumerate(self.lines):
-            if line is not before[place]:
-                self._strips.pop(place, None)
-                self.refresh_lines(place)
+        self.lines = self.draw(self.content_width, 0)
+        top, height = self.scroll_offset.y, self.scrollable_content_region.height
+        seen = range(top, min(top + height, len(self.rows)))
+        for place in [place for place in self._strips if place not in seen]:
+            del self._strips[place]
+        for place in seen:
+            self._paint(place)
+
+    def _paint(self, place: int) -> None:
+        run = self.rows[place]
+        stands = run.row, run.outcome, run.why, place == self.cursor
+        if self._painted.get(place) != stands:
+            self._painted[place] = stands
+            self._strips.pop(place, None)
+            self.refresh_lines(place)
 
     def draw_row(self, row: BoardRun, width: int, *, current: bool) -> Line:
         spans = []

@@ -88,6 +88,8 @@ class FleetScreen(DashboardScreen):
         self._left = False
         self._drawing: asyncio.TimerHandle | None = None
         self._bad: Sequence[BadLine] = ()
+        self._said: dict[str, str] = {}
+        """By the place of a line: what stands there."""
 
     @cached_property
     def commands(self) -> BoardCommands:
@@ -184,8 +186,8 @@ class FleetScreen(DashboardScreen):
     def draw(self) -> None:
         """The runs as they stand, and what is to be said of the chosen one."""
         width = self._list.content_size.width
-        self.query_one("#board-summary", Static).update(Content(self._summary()), layout=False)
-        self.query_one("#board-head", Static).update(Content(board_head(width)), layout=False)
+        self._say("#board-summary", self._summary())
+        self._say("#board-head", board_head(width))
         self._say_of_chosen()
         self._list.show_runs(list(self.runs))
         self.redrawing.tick(self.redrawing.request if self.running else None)
@@ -211,7 +213,13 @@ class FleetScreen(DashboardScreen):
         if run is not None:
             said = run.why or (run.row.answer if run.over else run.row.failing) or run.row.task
             text = one_line(f"{run.name}: {said}")
-        self.query_one("#board-foot", Static).update(Content(text), layout=False)
+        self._say("#board-foot", text)
+
+    def _say(self, place: str, text: str) -> None:
+        """Write it there, where another text stands."""
+        if self._said.get(place) != text:
+            self._said[place] = text
+            self.query_one(place, Static).update(Content(text), layout=False)
 
     def usual_hints(self) -> Sequence[Hint]:
         stops = [Hint("s", "stop", "s"), Hint("S", "stop all", "S")] if self.arguments.fleet else []
@@ -267,6 +275,7 @@ class FleetScreen(DashboardScreen):
 
     def action_move(self, step: int) -> None:
         """Go to another run."""
+        self.redrawing.hold()
         self._list.move(step)
         self._say_of_chosen()
 

@@ -107,7 +107,7 @@ class SparingScreen(Screen[None]):
         await super()._on_idle(event)
         if (
             self._typed
-            and self.focused in self._dirty_widgets
+            and (self.focused in self._dirty_widgets or (self.focused is None and self._dirty_widgets))
             and self._frame_began + BREATH < time.monotonic()
         ):
             self._on_timer_update()
