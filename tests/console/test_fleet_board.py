@@ -17,6 +17,7 @@ from tests.console.waiting import picture, until
 from tests.fleet.harness import arguments, let_go
 from tests.formats import samples
 from tests.store.session_events import iteration, run_started, start, write_session
+from tui_agent.console.looks.command_keys import with_tabs
 from tui_agent.console.panes.board import BoardList, BoardRun
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.ask import AskScreen
@@ -131,9 +132,13 @@ async def test_a_folder_of_growing_sessions_is_a_board_too(tmp_path: Path) -> No
     (runs / "theirs").mkdir()
     recorded.rename(runs / "theirs" / "rollout.jsonl")
     (runs / "result.json").write_text("{}")
+    (runs / "trial__a" / "agent").mkdir(parents=True)
+    samples.write(runs / "trial__a", "codex").rename(runs / "trial__a" / "agent" / "rollout.jsonl")
     console = ConsoleArguments(watched_folder=runs, overrides={"state_dir": str(tmp_path / "state")})
     async with board(console) as shown:
-        await shown.until(lambda: {run.name for run in shown.screen.runs} == {"ours", "theirs/rollout.jsonl"})
+        await shown.until(
+            lambda: {run.name for run in shown.screen.runs} == {"ours", "theirs/rollout.jsonl", "trial__a"}
+        )
         ours = next(run for run in shown.screen.runs if run.name == "ours")
         assert (ours.row.step, len(ours.row.ring)) == (1, 1)
         journal = runs / "ours" / "events.jsonl"
@@ -185,9 +190,10 @@ async def test_a_key_on_the_board_does_not_wait_for_the_timer_of_the_frames(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with board(ConsoleArguments(watched_folder=tmp_path)) as shown:
-        shown.screen.runs = [FolderRun(f"run-{number}", tmp_path) for number in range(3)]
+        shown.screen.runs = runs = [FolderRun(f"run-{number}", tmp_path) for number in range(3)]
+        standing_at(1, runs)
         shown.screen.redraw()
-        await shown.until(lambda: "run-2" in picture(shown.app))
+        await shown.until(lambda: "run-0: run-0 in step 1" in picture(shown.app))  # below, from the first on
         painted: list[object] = []
         frame = SparingScreen._on_timer_update
         monkeypatch.setattr(SparingScreen, "_on_timer_update", lambda screen: painted.append(frame(screen)))
@@ -198,3 +204,12 @@ async def test_a_key_on_the_board_does_not_wait_for_the_timer_of_the_frames(
         async with asyncio.timeout(5.0):
             while not painted:
                 await asyncio.sleep(0.001)
+
+
+async def test_the_last_line_names_each_key_once_and_help_has_the_keys_of_the_board(tmp_path: Path) -> None:
+    async with board(ConsoleArguments(watched_folder=tmp_path)) as shown:
+        keys = [hint.key for hint in with_tabs(shown.screen.usual_hints())]
+        assert len(set(keys)) == len(keys)
+        await shown.press("f1")
+        await shown.until(lambda: "Choose a run" in picture(shown.app))
+        assert "One event back" not in picture(shown.app)

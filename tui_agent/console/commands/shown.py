@@ -143,7 +143,9 @@ class ShownCommands(View):
 
         screen = self.screen
         focused = "" if screen.focused is None else screen.focused.id or ""
-        self.app.push_screen(HelpScreen(focused, replay=screen.replays), mode=screen.id)
+        self.app.push_screen(
+            HelpScreen(focused, replay=screen.replays, board=screen.is_board), mode=screen.id
+        )
 
     async def show_report(self, title: str, draw: Report, columns: int = 80, *, moves: bool = False) -> None:
         from tui_agent.console.screens.report import ReportScreen

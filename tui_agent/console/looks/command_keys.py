@@ -52,8 +52,10 @@ def key_hints(*names: str) -> list[Hint]:
 
 def with_tabs(usual: Sequence[Hint]) -> list[Hint]:
     """The keys of the last line where there are several tabs."""
+    there = {hint.key for hint in usual}
     pressed = [(BY_NAME[name].pressed, word) for name, word in _OF_TABS]
-    return [*usual[:1], *(Hint(key_label(key), word, key) for key, word in pressed if key), *usual[1:]]
+    more = (Hint(key_label(key), word, key) for key, word in pressed if key and key not in there)
+    return [*usual[:1], *more, *usual[1:]]
 
 
 def live_hints(way_out: str = "", *, under_way: bool = False, by_itself: bool = False) -> list[Hint]:

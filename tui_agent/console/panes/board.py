@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
     from tui_agent.fleet.row import RunRow
 
-NARROW, WIDE = 76, 100
-"""Cells from which on cost and chance, and the model, have a column."""
-_NAME = 10
+NARROW, ROOMY, WIDE = 76, 100, 112
+"""Cells from which on cost and chance have a column, names have more room, and the model has a column."""
 
 
 class BoardRun(Protocol):
@@ -49,14 +48,17 @@ class _Column(NamedTuple):
     from_width: int = 0
     """Cells of the board below which it is left out."""
     number: bool = False
+    roomy: int = 0
+    """Its width in a roomy board; 0: the same."""
 
-    def cell(self, text: str) -> str:
-        """A text at its width."""
-        return pad_left(text, self.width) if self.number else pad(text, self.width)
+    def cell(self, text: str, board: int) -> str:
+        """A text at its width in a board of so many cells."""
+        width = self.roomy if self.roomy and board >= ROOMY else self.width
+        return pad_left(text, width) if self.number else pad(text, width)
 
 
 COLUMNS = (
-    _Column("run", _NAME),
+    _Column("run", 10, roomy=20),
     _Column("state", 12),
     _Column("step", 6, number=True),
     _Column("ring", SLOTS),
@@ -72,7 +74,7 @@ COLUMNS = (
 def board_head(width: int) -> str:
     """The columns' titles, in a board of so many cells."""
     shown = [column for column in COLUMNS if width >= column.from_width]
-    return "  " + " ".join(column.cell(column.title) for column in shown).rstrip()
+    return "  " + " ".join(column.cell(column.title, width) for column in shown).rstrip()
 
 
 def _cells(run: BoardRun) -> tuple[Span, ...]:
@@ -152,6 +154,6 @@ class BoardList(CursorList[BoardRun]):
         for column, cell in zip(COLUMNS, _cells(row), strict=True):
             if self.size.width < column.from_width:
                 continue
-            text = cell.text if column is COLUMNS[-1] else column.cell(cell.text)
+            text = cell.text if column is COLUMNS[-1] else column.cell(cell.text, self.size.width)
             spans.append(Span(text + " ", cell.style))
         return clip(spans, width)

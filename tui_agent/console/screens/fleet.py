@@ -188,8 +188,8 @@ class FleetScreen(DashboardScreen):
         width = self._list.content_size.width
         self._say("#board-summary", self._summary())
         self._say("#board-head", board_head(width))
-        self._say_of_chosen()
         self._list.show_runs(list(self.runs))
+        self._say_of_chosen()
         self.redrawing.tick(self.redrawing.request if self.running else None)
 
     def _counts(self) -> str:

@@ -117,6 +117,26 @@ CARD_KEYS: Rows = (
     ("^C", "Copy what is selected, else interrupt the run, else empty the prompt (Up brings it back)"),
     ("^S ^E Esc", "Edited arguments: take them, all as JSON, leave them as they were"),
 )
+BOARD: Rows = (
+    ("A row", "A run: the verdict of our policy or how it ended, its step, and the error ring."),
+    (
+        "fails",
+        "How often the call that failed most has failed; ⊘: calls are not run until something changes.",
+    ),
+    ("chance", "That the next step succeeds, where it can be told."),
+    ("asks", "Questions that wait for you."),
+    ("Line below", "What the chosen run fails at, or how it ended."),
+)
+BOARD_KEYS: Rows = (
+    ("Up Down PgUp PgDn Home End", "Choose a run"),
+    ("Enter", "Its panes, in a tab; Esc there goes back to the board"),
+    ("{inbox}", "All questions of all runs; Enter goes to the card"),
+    (
+        "s S",
+        "Stop this run, all runs: they end as interrupted. Runs of others (`fleet watch`) are not touched",
+    ),
+    ("{quit}", "Leave: open runs stay as they are, and the same command goes on"),
+)
 TAB_KEYS: Rows = (
     ("{new}", "A session in a tab of its own, with its own run; /new TASK begins at once"),
     ("{next-tab} ^PgDn ^PgUp", "The next tab, the one before; Alt+1 to Alt+9 or a click: that one"),
@@ -225,16 +245,16 @@ def replay_rows() -> Rows:
     ]
 
 
-def sections(focused: str = "", *, replay: bool = False) -> list[tuple[str, Rows]]:
-    """All sections, that of the pane with this id first, else the screen's; in a replay those that are of use there,
-    its keys before the others.
+def sections(focused: str = "", *, replay: bool = False, board: bool = False) -> list[tuple[str, Rows]]:
+    """All sections, that of the pane with this id first, else the screen's; in a replay, and on the board of many runs,
+    those that are of use there, their keys before the others.
     """
     here = PANES.get(focused)
     others = [words for name, words in PANES.items() if name != focused]
-    keys: list[tuple[str, Rows]] = [("Replay", replay_rows())]
+    keys: list[tuple[str, Rows]] = [("Board", BOARD_KEYS) if board else ("Replay", replay_rows())]
     commands: list[tuple[str, Rows]] = [("Commands and their keys", command_rows(replay=replay))]
     prompt: list[tuple[str, Rows]] = [("Prompt", PROMPT_KEYS), ("Vim keys", VIM_KEYS), ("Cards", CARD_KEYS)]
-    areas = [row for row in SCREEN if not (replay and row[0] in OF_A_RUN)]
+    areas = BOARD if board else [row for row in SCREEN if not (replay and row[0] in OF_A_RUN)]
     shown = [
         *([("This pane", (here,))] if here else []),
         ("The screen", areas),
@@ -301,9 +321,9 @@ class HelpScreen(ReportScreen):
         Binding("f1", "dismiss(None)", "Back", show=False, priority=True, id="help"),
     ]
 
-    def __init__(self, focused: str = "", *, replay: bool = False) -> None:
+    def __init__(self, focused: str = "", *, replay: bool = False, board: bool = False) -> None:
         """`focused`: id of the pane that is explained first."""
-        shown = sections(focused, replay=replay)
+        shown = sections(focused, replay=replay, board=board)
         super().__init__("Help", lambda width: help_lines(shown, width))
 
     def on_resize(self, event: events.Resize) -> None:
