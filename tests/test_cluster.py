@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.formats import samples
+from tests.spread_work import killed_once, kills, square, straggles_once
 from tui_agent import cluster
 from tui_agent.bench.bench import Plan, journal_of, run
 from tui_agent.bench.report import write
@@ -31,34 +30,6 @@ def scheduler() -> Iterator[str]:
         memory_limit=0,
     ) as made:
         yield made.scheduler_address
-
-
-def square(number: int) -> int:
-    return number * number
-
-
-def killed_once(place: tuple[Path, int]) -> int:
-    """The square; the first process that is to find the one of 3 is killed."""
-    marker, number = place
-    if number == 3 and not marker.exists():
-        marker.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return number * number
-
-
-def kills(number: int) -> int:
-    if number == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return number
-
-
-def straggles_once(place: tuple[Path, int]) -> int:
-    """The square; the first process that is to find the one of 3 never comes back."""
-    marker, number = place
-    if number == 3 and not marker.exists():
-        marker.touch()
-        signal.pause()
-    return number * number
 
 
 def test_a_killed_process_of_this_machine_loses_nothing(tmp_path: Path) -> None:

@@ -97,6 +97,7 @@ async def test_two_runs_at_once_an_inbox_and_one_way_out(tmp_path: Path) -> None
         "state_dir": tmp_path / "state",
         "workspace": workspace,
         "model": f"scripted:{scenario}",
+        "sandbox": "off",
         "max_iterations": 5000,
     }
     app = ConsoleApp(ConsoleArguments(overrides=overrides))

@@ -154,12 +154,13 @@ def test_every_source_line_is_wrapped_and_parsed_whole_a_bounded_number_of_times
 
     monkeypatch.setattr(prose_module, "wrap_spans", counting)
     monkeypatch.setattr(prose_module, "draw_markdown", counting_parse)
-    text = unit * 2_000
+    number = 2 * PARSED // len(unit)
+    text = unit * number
     prose = Prose(80)
     for end in range(0, len(text) + 1, 16):
         prose.feed(text[:end])
     prose.finish(text)
-    assert wrapped <= 2 * (len(text) // 16 + 2_000)
+    assert wrapped <= 2 * (len(text) // 16 + number)
     assert parsed <= len(text)
 
 
