@@ -122,7 +122,7 @@ async def test_each_run_of_a_real_model_is_kept_and_has_what_is_left_of_the_cost
     write(rows, tmp_path)
     text = (tmp_path / "BENCHMARK.md").read_text()
     assert "The model is a real one" in text
-    assert "`openai/served`, 2 contestants, 1 seed(s); 4.0000 USD." in text
+    assert "`openai/served`, 2 contestants, 1 seed; 4.0000 USD." in text
     assert "--model openai/served --max-cost USD --policies retries,combined" in text
     assert "small machines" not in text
 

@@ -32,6 +32,7 @@ from tui_agent.bench.operators import OPERATORS
 from tui_agent.bench.policies import ADVISED, CONTESTANTS, LEFT_OUT, REFERENCE, STANDARD
 from tui_agent.bench.run import Row
 from tui_agent.parquet import RESULTS, ParquetError, columns_of, rows_file
+from tui_agent.quantities import counted
 
 OWN = "combined"
 
@@ -61,18 +62,22 @@ check of the result, the faults, and what a model does there (`tui_agent/bench/c
 <!-- MODELS -->
 
 **Faults that no error text shows** (*implicit*: a result that is wrong and says nothing) cannot be seen by any rule
-that reads errors. Of these, `combined` remarks upon what its rules `implicit.*` can check: a write that is read
-back, a search whose index is older than the files, a test run that ran no test, and others; what none of them checks
-a model sees only now and then.
+that reads errors. The rules `implicit.*` of `combined` check some of them. For example they ask whether a write can be
+read back, whether a search's index is older than the files, and whether a test run ran a test. What none of them checks
+a model notices only now and then.
 
-Words: *success*: the workspace is as it was to be, and the run ended with an answer. *Harm*: of the healthy runs,
-those that were asked about, refused a call, turned round or ended. *Broken*: runs that succeed with retries alone
-and not so. Intervals are 95 %, by drawing cases anew (1,000 times). Differences are paired by case, behaviour and
-seed. Where an interval holds 0, nobody is named better.
+What the words mean:
 
-`opencode` is the rule as its source reads: it compares calls of one reply, and models that send one call a reply never
-make it fire; `doom-loop` is the same rule counted over replies. `none` has no recovery at all, `retries` repeats
-failed model calls; the other agents' rules stand on top of `retries`.
+- *Success*: the workspace is as it was to be, and the run ended with an answer.
+- *Harm*: of the healthy runs, those in which recovery asked, refused a call, turned the model round or ended the run.
+- *Broken*: of the runs that succeed with retries alone, those that do not succeed here.
+- Intervals are 95 %: the cases are drawn anew 1,000 times.
+- Differences are paired by case, behaviour and seed.
+- Where an interval holds 0, no policy is named better.
+
+`none` has no recovery at all. `retries` repeats failed model calls. The other agents' rules stand on top of `retries`.
+`opencode` compares the calls of one reply, as its source does, so a model that sends one call a reply never makes it
+fire. `doom-loop` is the same rule, counted over replies.
 """
 
 OF_MACHINES = """\
@@ -150,6 +155,7 @@ def markdown(rows: Sequence[Row], found: dict[str, Summary]) -> str:
 
 
 def _counts(rows: Sequence[Row]) -> str:
+    rows = [row for row in rows if row.policy not in ADVISED]
     cases = {row.case: row for row in rows}
     squares = split(cases.values(), lambda row: row.square)
     fields = ", ".join(f"{len(own)} {name}" for name, own in sorted(squares.items()))
@@ -158,8 +164,9 @@ def _counts(rows: Sequence[Row]) -> str:
     costs = [row.cost for row in rows if row.cost is not None]
     return (
         f"{len(rows):,} runs: {len(cases)} cases ({fields}; {share:.0%} negative), "
-        f"{f'`{models[0]}`' if _real(rows) else f'{len(models)} behaviours'}, {len(by_contestant(rows))} contestants, "
-        f"{len({row.seed for row in rows})} seed(s){f'; {sum(costs):.4f} USD' if costs else ''}."
+        f"{f'`{models[0]}`' if _real(rows) else f'{len(models)} behaviours'}, "
+        f"{counted(len(by_contestant(rows)), 'contestant')}, {counted(len({row.seed for row in rows}), 'seed')}"
+        f"{f'; {sum(costs):.4f} USD' if costs and _real(rows) else ''}."
     )
 
 
@@ -203,10 +210,11 @@ def _overall(found: dict[str, Summary], *, real: bool) -> str:
         if is_policy(name)
     ]  # fmt: skip
     said = (
-        "Steps and tokens: medians from the first failure until none was open, of the runs that came to that. Person "
-        "needed: somebody was asked, or the run ended without its answer; after: the median time until then"
-        + (". Waits after faults of the cases are skipped and counted." if real else ", by the clock of the runs. "
-           "There a model reads 2,000 tokens a second and writes 40, and waits pass as they are.")
+        "*Steps* and *tokens* are medians from the first failure until none was open, of the runs that came to that. A "
+        "*person* is *needed* where somebody was asked, or where the run ended without its answer. *After* is the "
+        "median time until then, by the clock of the runs. "
+        + ("Waits after faults of the cases are skipped and counted." if real else
+           "By that clock a model reads 2,000 tokens a second and writes 40, and waits take their time.")
     )  # fmt: skip
     return f"{table(head, lines)}\n\n{said}"
 
@@ -275,9 +283,9 @@ def _left_out(rows: Sequence[Row]) -> str:
         if name in grouped
     ]
     said = (
-        f"What `{OWN}` has over itself without one of its parts, in percentage points: success that the part brings "
-        "(more is better) and harm that it does (less is better); tokens a run in hundreds. Bold: the interval does "
-        "not hold 0. `notes-only` advises and never refuses (so the stuck patterns and the breaker are off); "
+        f"What `{OWN}` has over itself without one of its parts: the success that the part brings (more is better) and "
+        "the harm that it does (less is better) in percentage points, and tokens a run in hundreds. Bold: the interval "
+        "does not hold 0. `notes-only` advises and never refuses, so the stuck patterns and the breaker are off. "
         "`refusals-only` refuses and says nothing."
     )
     rules = _implicit(rows)
@@ -325,9 +333,9 @@ def _operators(rows: Sequence[Row]) -> str:
     ]  # fmt: skip
     head = ["", "success", "harm", "broken", "questions in 100 runs", "needed", "first after"]
     said = (
-        "Somebody answers in words after 20 s (well: what would help, or that nothing is wrong; badly: to try again), "
-        "after 15 minutes (late), or never (the run is ended after an hour). *Needed*: questions in cases that nobody "
-        "can solve without being told."
+        "An operator answers in words. `well` says after 20 s what would help, or that nothing is wrong. `badly` says "
+        "after 20 s to try again. `late` answers as `well` does, after 15 minutes. `never` does not answer, and the "
+        "run is ended after an hour. *Needed*: questions in cases that nobody can solve without being told."
     )
     return f"{said}\n\n{table(head, lines)}"
 
@@ -404,9 +412,9 @@ def _losses(rows: Sequence[Row]) -> str:
         for loss in found
     ]
     said = (
-        f"Kinds of cases in which other rules do better than `{OWN}` beyond doubt: `{OWN}` over the best of them in "
-        "percentage points, success below 0 or harm above 0. A kind holds two to ten cases, and many kinds and rules "
-        "are compared, so a few of these would be chance."
+        f"Kinds of cases in which other rules do better than `{OWN}` beyond doubt. The figure is `{OWN}` over the best "
+        "of them in percentage points: success below 0, or harm above 0. A kind holds two to ten cases, and many kinds "
+        "and rules are compared. So a few of these would be chance."
     )
     parts = [f"{said}\n\n{table(['kind', 'of', OWN, 'rules that do better'], lines)}" if found else NO_LOSS]
     grouped = by_contestant(rows)
