@@ -39,14 +39,15 @@ INTRODUCTION = """\
 
 <!-- Written by docs/write_implicit.py from recorded runs and docs/implicit_judged.toml. Do not edit. -->
 
-The rules `implicit.*` ([RECOVERY.md](RECOVERY.md#silent-failures)) remark upon results that count as successes and are
-none. Recorded runs of other agents were judged by `combined`; nothing was run again.
+The rules `implicit.*` ([RECOVERY.md](RECOVERY.md#silent-failures)) remark on results that look like successes and are
+none. Here `combined` judged recorded runs of other agents. Nothing was run again.
 
-- A **firing** is one remark: each cause once a run.
-- **Right**: the remark is true of that result, and what it names is a failure of the run; read by hand, every firing.
-- **Seen**: of those, the model's next reply says the same by itself, so the remark was not needed there. Where a
-  recording holds no words of the model, nobody can say.
-- A rule that is right in less than 80 % of what was judged is left out.
+- A **firing** is one remark. A cause is remarked on once in a run.
+- **Judged**: somebody read the firing together with the replies around it.
+- **Right**: the remark is true of that result, and what it names is a failure of the run.
+- **Seen**: of the right ones, those where the model's next reply says the same by itself. There the remark was not
+  needed. Where a recording holds no words of the model, a remark counts as not seen.
+- **Kept**: a rule is left out where less than 80 % of what was judged is right.
 
 Counted again with:
 
@@ -178,14 +179,16 @@ def _conclusion(sets: Sequence[Counted], judged: dict[tuple[str, int, str, int],
     )
     runs = sum(number for one in sets for number in one.runs.values())
     claims = (
-        f"`implicit.claim` was counted on last replies as well: {answers} of them claim that tests pass. {asked} would "
-        f"be sent back; a test run after the last edit shows {shown}, and of the others nobody can tell by the "
-        f"recording.\nOf {replies} replies before the last that claim so, each taken as an answer, {doubted} would be "
-        f"sent back, and {proved} are shown.\nOf the last replies of {runs:,} runs {of_files} tell what a file holds "
-        f"that the task names and no call has shown; of all replies before the last, each taken as an answer, "
-        f"{doubtful} do. Whether the files are there the recordings do not say, so that these are the most that could "
-        "be sent back.\n\n"
-        "A rule that never fired is kept because it cost nothing here; its case shows what it is for."
+        f"`implicit.claim` sends an answer back that claims that tests pass where no test run shows it. {answers} last "
+        f"replies claim so. {asked} of them would be sent back. A test run after the last edit shows {shown}. Of the "
+        "others the recording does not say whether they are right.\n\n"
+        f"{replies} replies before the last claim so too. Taken as answers, {doubted} of them would be sent back, and "
+        f"{proved} are shown.\n\n"
+        "The same rule sends an answer back that says what a file holds which the task names and no call has shown. "
+        f"Of the last replies of {runs:,} runs {of_files} say so. Of all replies before the last, taken as answers, "
+        f"{doubtful} do. The recordings do not say whether these files are there, so no more than these would be sent "
+        "back.\n\n"
+        "A rule that never fired is kept, because it cost nothing here. Its case shows what it is for."
     )
     return f"## All sets\n\n{markdown_table(head, rows, 1)}\n{claims}\n"
 

@@ -14,6 +14,7 @@ from tui_agent.cli import main
 from tui_agent.console.screens.report import ReportPane, ReportScreen
 from tui_agent.core.events import ToolFailed
 from tui_agent.core.recovery.rules import Rule
+from tui_agent.frontend.lines.playbook import entry_lines, known
 from tui_agent.frontend.lines.styled import text_of
 from tui_agent.frontend.why import explain
 from tui_agent.playbook.store import Playbook
@@ -64,6 +65,15 @@ async def test_the_command_line_lists_shows_edits_forgets_and_exports(
     assert command(tmp_path, "forget", wanted) == 0
     assert command(tmp_path, "forget", wanted) == 2
     assert "there is no" in capsys.readouterr().err
+
+
+async def test_the_texts_of_an_entry_stand_beside_its_id(tmp_path: Path) -> None:
+    await taught(tmp_path, 3)
+    (one,) = known(Playbook(tmp_path / "state", tmp_path / "workspace"), 0.0)
+    head, *rest = [text_of(line) for line in entry_lines(one, 30)]
+    assert head.startswith(f"{one.id}  ")
+    assert len(rest) > 3
+    assert all(line.startswith(" " * 8) and len(line) <= 30 for line in rest)
 
 
 async def test_learning_reads_all_saved_sessions_and_counts_each_run_once(

@@ -18,6 +18,8 @@ EMPTY = (
 _COMMANDS = (
     "/playbook forget ID (or all, of this workspace) forgets; /playbook edit ID WORDS puts your own words."
 )
+_INDENT = 8
+"""Cells before the text of an entry, in which its id stands."""
 _HOW = {"instead": "instead", "first": "first, then the same call again"}
 
 
@@ -51,9 +53,11 @@ def entry_lines(one: KnownRepair, width: int) -> list[Line]:
     """One repair: its id, what failed, what helps, how often."""
     entry = one.offered.entry
     failed = one_line(entry.error or "an error of this kind", 300)
+    head, *more = wrap(f"{one_line(entry.about, 100)}: {failed}", max(8, width - _INDENT))
     return [
-        *_wrapped(f"{one.id}  {one_line(entry.about, 100)}: {failed}", width, "bold"),
-        *_wrapped(f"{_helps(one)}: {evidence(one)}", width, "", indent=8),
+        (Span(f"{one.id:<{_INDENT}}{head}", "bold"),),
+        *((Span(" " * _INDENT + line, "bold"),) for line in more),
+        *_wrapped(f"{_helps(one)}: {evidence(one)}", width, "", indent=_INDENT),
     ]
 
 
