@@ -133,12 +133,12 @@ async def test_a_folder_of_growing_sessions_is_a_board_too(tmp_path: Path) -> No
     recorded.rename(runs / "theirs" / "rollout.jsonl")
     (runs / "result.json").write_text("{}")
     (runs / "trial__a" / "agent").mkdir(parents=True)
-    samples.write(runs / "trial__a", "codex").rename(runs / "trial__a" / "agent" / "rollout.jsonl")
+    for name in ("rollout.jsonl", "session.jsonl"):
+        samples.write(runs / "trial__a", "codex").rename(runs / "trial__a" / "agent" / name)
     console = ConsoleArguments(watched_folder=runs, overrides={"state_dir": str(tmp_path / "state")})
+    wanted = {"ours", "theirs/rollout.jsonl", "trial__a", "trial__a/agent/session.jsonl"}
     async with board(console) as shown:
-        await shown.until(
-            lambda: {run.name for run in shown.screen.runs} == {"ours", "theirs/rollout.jsonl", "trial__a"}
-        )
+        await shown.until(lambda: {run.name for run in shown.screen.runs} == wanted)
         ours = next(run for run in shown.screen.runs if run.name == "ours")
         assert (ours.row.step, len(ours.row.ring)) == (1, 1)
         journal = runs / "ours" / "events.jsonl"

@@ -59,15 +59,15 @@ class FolderOfRuns:
         run = self._by_path.get(message.run)
         if run is None:
             path = Path(message.run)
-            run = self._by_path[message.run] = FolderRun(_name(path, self._folder), path)
+            run = self._by_path[message.run] = FolderRun(self._name(path), path)
             self.runs.append(run)
         run.row = message.row
         self._changed()
 
-
-def _name(path: Path, folder: Path) -> str:
-    """Where it is in the folder; of a trial of a Harbor job (TRIAL/agent/FILE) the trial alone."""
-    parts = path.relative_to(folder).parts
-    if len(parts) == 3 and parts[1] == "agent":
-        return parts[0]
-    return "/".join(parts) or path.name
+    def _name(self, path: Path) -> str:
+        """Where it is in the folder; of a trial of a Harbor job (TRIAL/agent/FILE) the trial, for its first file."""
+        parts = path.relative_to(self._folder).parts
+        trial = parts[0] if len(parts) == 3 and parts[1] == "agent" else ""
+        if trial and all(run.name != trial for run in self.runs):
+            return trial
+        return "/".join(parts) or path.name
