@@ -213,3 +213,15 @@ async def test_the_last_line_names_each_key_once_and_help_has_the_keys_of_the_bo
         await shown.press("f1")
         await shown.until(lambda: "Choose a run" in picture(shown.app))
         assert "One event back" not in picture(shown.app)
+
+
+async def test_names_take_the_room_that_they_need_and_titles_stand_over_their_columns(tmp_path: Path) -> None:
+    async with board(ConsoleArguments(watched_folder=tmp_path)) as shown:
+        for name, width in (("a", 10), ("fourteen-cells", 14), ("a-name-of-thirty-cells-and-more", 20)):
+            shown.screen.runs = runs = [FolderRun(name, tmp_path)]
+            standing_at(1, runs)
+            shown.screen.redraw()
+            await shown.until(lambda name=name: f"{name}: {name} in step 1" in picture(shown.app))
+            _, head, row, *_ = picture(shown.app).splitlines()
+            assert head.index("state") - head.index("run") == width + 1
+            assert row.index("THINKING") == head.index("state")

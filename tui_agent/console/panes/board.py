@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from tui_agent.fleet.row import RunRow
 
 NARROW, ROOMY, WIDE = 76, 100, 112
-"""Cells from which on cost and chance have a column, names have more room, and the model has a column."""
+"""Cells from which on cost and chance have a column, names get the room that they need, and the model has a column."""
+NAME, LONGEST_NAME = 10, 20
+"""Cells of the names of runs."""
 
 
 class BoardRun(Protocol):
@@ -48,17 +50,15 @@ class _Column(NamedTuple):
     from_width: int = 0
     """Cells of the board below which it is left out."""
     number: bool = False
-    roomy: int = 0
-    """Its width in a roomy board; 0: the same."""
 
-    def cell(self, text: str, board: int) -> str:
-        """A text at its width in a board of so many cells."""
-        width = self.roomy if self.roomy and board >= ROOMY else self.width
+    def cell(self, text: str, name: int) -> str:
+        """A text at its width, where names take so many cells."""
+        width = self.width or name
         return pad_left(text, width) if self.number else pad(text, width)
 
 
 COLUMNS = (
-    _Column("run", 10, roomy=20),
+    _Column("run", 0),
     _Column("state", 12),
     _Column("step", 6, number=True),
     _Column("ring", SLOTS),
@@ -71,10 +71,10 @@ COLUMNS = (
 )
 
 
-def board_head(width: int) -> str:
-    """The columns' titles, in a board of so many cells."""
+def board_head(width: int, name: int) -> str:
+    """The columns' titles, in a board of so many cells, of which names take `name`."""
     shown = [column for column in COLUMNS if width >= column.from_width]
-    return "  " + " ".join(column.cell(column.title, width) for column in shown).rstrip()
+    return "  " + " ".join(column.cell(column.title, name) for column in shown).rstrip()
 
 
 def _cells(run: BoardRun) -> tuple[Span, ...]:
@@ -106,8 +106,13 @@ class BoardList(CursorList[BoardRun]):
         super().__init__()
         self._painted: dict[int, tuple[object, ...]] = {}
         """By place: what the row was drawn from."""
-        self._laid_out = (0, 0)
-        """Width and number of the rows."""
+        self._laid_out = (0, 0, 0)
+        """Width and number of the rows, and width of the names."""
+
+    @property
+    def name_width(self) -> int:
+        """Cells that names take."""
+        return self._laid_out[2]
 
     def show_runs(self, runs: list[BoardRun]) -> None:
         """Show these; the cursor stays where it is."""
@@ -127,7 +132,9 @@ class BoardList(CursorList[BoardRun]):
 
     def redraw(self) -> None:
         """Paint the lines that look otherwise."""
-        laid_out = self.content_width, len(self.rows)
+        longest = max((len(run.name) for run in self.rows), default=0)
+        name = max(NAME, min(longest, LONGEST_NAME)) if self.content_width >= ROOMY else NAME
+        laid_out = self.content_width, len(self.rows), name
         if laid_out != self._laid_out:
             self._laid_out = laid_out
             self._painted.clear()
@@ -154,6 +161,6 @@ class BoardList(CursorList[BoardRun]):
         for column, cell in zip(COLUMNS, _cells(row), strict=True):
             if self.size.width < column.from_width:
                 continue
-            text = cell.text if column is COLUMNS[-1] else column.cell(cell.text, self.size.width)
+            text = cell.text if column is COLUMNS[-1] else column.cell(cell.text, self.name_width)
             spans.append(Span(text + " ", cell.style))
         return clip(spans, width)

@@ -187,8 +187,8 @@ class FleetScreen(DashboardScreen):
         """The runs as they stand, and what is to be said of the chosen one."""
         width = self._list.content_size.width
         self._say("#board-summary", self._summary())
-        self._say("#board-head", board_head(width))
         self._list.show_runs(list(self.runs))
+        self._say("#board-head", board_head(width, self._list.name_width))
         self._say_of_chosen()
         self.redrawing.tick(self.redrawing.request if self.running else None)
 
