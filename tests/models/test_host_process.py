@@ -273,6 +273,22 @@ def test_the_host_s_command_keeps_the_working_folder_off_the_path() -> None:
     assert host_environment({"PYTHONPATH": "/else"})["PYTHONPATH"] == f"{ROOT}{os.pathsep}/else"
 
 
+def test_the_host_imports_no_events_no_policy_and_no_settings() -> None:
+    words = "import sys, tui_agent.models.host; print(*sorted(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", words],
+        env=host_environment(environment()),
+        capture_output=True,
+        text=True,
+        timeout=LONGEST,
+        check=True,
+    )
+    modules = set(done.stdout.split())
+    assert "tui_agent.models.host" in modules
+    for heavy in ("core.events", "core.recovery.policy", "config.sections", "config.settings"):
+        assert f"tui_agent.{heavy}" not in modules
+
+
 # --- what litellm needs, in a process where it can be spoilt ------------------------------------------------------
 
 WITHOUT_FLAG = """

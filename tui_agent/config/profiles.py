@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, JsonValue, StringConstraints, field_validator
 
-from tui_agent.config.sections import Seconds
 from tui_agent.core.names import FaultKind, ReasoningEffort
 from tui_agent.secret_names import named_like_a_secret
 
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 PromptCaching = Literal["auto", "on", "off"]
 ShortName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 """Of a profile or an alias: no slash and no colon, which names of models and scenarios have."""

@@ -21,12 +21,12 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
+from tui_agent.config.profiles import Seconds
 from tui_agent.core.names import Decision, SandboxMode
 from tui_agent.core.recovery.policy import RecoveryPolicy
 from tui_agent.permissions.rules import parse_rule
 
 HookEvent = Literal["PreToolUse", "PostToolUse", "PostToolUseFailure"]
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 
 

@@ -42,6 +42,7 @@ from tui_agent.config.profiles import (
     ModelParameters,
     ModelProfile,
     Price,
+    Seconds,
     ShortName,
     address,
     behind,
@@ -56,12 +57,18 @@ from tui_agent.config.sections import (
     PermissionSettings,
     RecoverySettings,
     SandboxSettings,
-    Seconds,
     WebSettings,
     listed_rules,
 )
-from tui_agent.core.events import Approval
-from tui_agent.core.names import BUDGET_KEYS, Decision, OnEscalation, OutputForm, PolicyName, ToolCallForm
+from tui_agent.core.names import (
+    BUDGET_KEYS,
+    Approval,
+    Decision,
+    OnEscalation,
+    OutputForm,
+    PolicyName,
+    ToolCallForm,
+)
 from tui_agent.core.recovery.policy import RecoveryPolicy
 from tui_agent.disk import user_path
 from tui_agent.permissions.rules import Rule, parse_rule

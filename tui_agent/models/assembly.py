@@ -11,7 +11,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tui_agent.core.events import ToolCall
+from tui_agent.core.values import ToolCall
 
 LONGEST_REPLY = 16_000_000
 """Characters of text, reasoning and arguments: four times the longest call, a hundred times what models write."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tui_agent.core.events import Carried, ToolCall
+from tui_agent.core.values import Carried, ToolCall
 
 SIGNATURE_IN_ID = "__thought__"
 """litellm hides Gemini's signature in the id of the call, behind this."""

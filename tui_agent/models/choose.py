@@ -14,7 +14,8 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tui_agent.config.profiles import ModelParameters, Price
-from tui_agent.core.events import Fault, FaultKind
+from tui_agent.core.names import FaultKind
+from tui_agent.core.values import Fault
 from tui_agent.models.borrowed import stay
 from tui_agent.models.hosted import HostedModel
 from tui_agent.models.protocol import Delta, Model, ModelFault, ModelRequest, Reply

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tui_agent.config.errors import PROVIDER_KEYS
-from tui_agent.core.events import FaultKind
+from tui_agent.core.names import FaultKind
 
 _KEYS = PROVIDER_KEYS | {
     "cohere_chat": PROVIDER_KEYS["cohere"],

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from tui_agent.core.events import Fault, FaultKind
+from tui_agent.core.names import FaultKind
+from tui_agent.core.values import Fault
 from tui_agent.models.fault_advice import CallFacts, advice
 from tui_agent.models.fault_words import NO_PROVIDER, readable
 from tui_agent.models.http_guard import RefusedAnswerError

@@ -16,7 +16,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from tui_agent.core.events import Fault, FaultKind
+from tui_agent.core.names import FaultKind
+from tui_agent.core.values import Fault
 from tui_agent.models import litellm_setup, wire
 from tui_agent.models.fault_advice import CallFacts
 from tui_agent.models.faults import fault_from

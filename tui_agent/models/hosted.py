@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ValidationError
 
 from tui_agent import processes
-from tui_agent.core.events import Fault, FaultKind
+from tui_agent.core.names import FaultKind
+from tui_agent.core.values import Fault
 from tui_agent.models import wire
 from tui_agent.models.masking import masked
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from functools import cache
 from typing import Any
 
-from tui_agent.core.events import FaultKind
+from tui_agent.core.names import FaultKind
 
 LARGEST_REPLY = 64 << 20
 """Bytes: a long reply in pieces of a few characters, each with its frame."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tui_agent.config.profiles import REFERENCE
-from tui_agent.core.events import FaultKind
+from tui_agent.core.names import FaultKind
 from tui_agent.models import litellm_setup, prompt_cache
 from tui_agent.models.assembly import ReplyAssembler
 from tui_agent.models.carried import CarriedPieces, restored, split_id

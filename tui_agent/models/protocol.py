@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel
 
 from tui_agent.config.profiles import ModelParameters, PromptCaching
-from tui_agent.core.events import Carried, Fault, ToolCall
+from tui_agent.core.values import Carried, Fault, ToolCall
 from tui_agent.models.usage import TokenCount, Usd
 
 

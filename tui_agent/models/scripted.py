@@ -16,7 +16,8 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
-from tui_agent.core.events import Fault, FaultKind, ToolCall
+from tui_agent.core.names import FaultKind
+from tui_agent.core.values import Fault, ToolCall
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
 from tui_agent.models.scenario import RequestView, Scenario, ScriptedFault, Turn, filled
 

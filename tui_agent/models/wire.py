@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic_core import PydanticSerializationError
 
-from tui_agent.core.events import Fault
+from tui_agent.core.values import Fault
 from tui_agent.models.protocol import ModelRequest, Reply
 
 LINE_LIMIT = 1 << 30

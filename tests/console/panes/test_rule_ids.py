@@ -17,7 +17,7 @@ from tui_agent.console.panes import (
     TimelinePane,
 )
 from tui_agent.core import events
-from tui_agent.core.events.types import VerdictRecord
+from tui_agent.core.values import VerdictRecord
 
 REASON = "bash has failed 3 times with the same input and the same error"
 

@@ -7,7 +7,7 @@ handled where it is compared (`recovery.signature`) or shown (`terminal_text`).
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from typing import Annotated, Any
 
@@ -79,7 +79,8 @@ from tui_agent.core.events.tools import (
     ToolStarted,
     ToolSucceeded,
 )
-from tui_agent.core.events.types import (
+from tui_agent.core.names import Approval, FailureKind, FaultKind, Level, Mode, Outcome
+from tui_agent.core.values import (
     CallProblem,
     Carried,
     Contradiction,
@@ -96,7 +97,6 @@ from tui_agent.core.events.types import (
     VerdictRecord,
     with_images_named,
 )
-from tui_agent.core.names import Approval, FailureKind, FaultKind, Level, Mode, Outcome
 
 EVENT_TYPES: dict[str, type[Event]] = {
     kind.model_fields["type"].default: kind
@@ -107,17 +107,19 @@ EVENT_TYPES: dict[str, type[Event]] = {
 }
 """Every event's class by the `type` in its line."""
 
-_any_event: Any = Annotated[reduce(or_, EVENT_TYPES.values()), Field(discriminator="type")]
-_adapter: TypeAdapter[Any] = TypeAdapter(_any_event)
-_validate_json = _adapter.validator.validate_json
+
+@cache
+def _adapter() -> TypeAdapter[Any]:
+    any_event: Any = Annotated[reduce(or_, EVENT_TYPES.values()), Field(discriminator="type")]
+    return TypeAdapter(any_event)
 
 
 def parse_event(line: str | bytes) -> Event:
     """One journal line back into its event. Raises `pydantic.ValidationError` for anything else."""
-    event: Event = _validate_json(line)
+    event: Event = _adapter().validator.validate_json(line)
     return event
 
 
 def event_schema() -> dict[str, Any]:
     """JSON Schema of every event, for docs/."""
-    return _adapter.json_schema()
+    return _adapter().json_schema()

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from tui_agent.core.events.types import Value
+from tui_agent.core.values import Value
 
 SCHEMA_VERSION = 2
 """Version that new events carry in `v`; readers upgrade older ones (see `store.journal`)."""

@@ -7,8 +7,8 @@ from typing import Literal
 from pydantic import JsonValue
 
 from tui_agent.core.events.base import Event
-from tui_agent.core.events.types import VerdictRecord
 from tui_agent.core.names import Level
+from tui_agent.core.values import VerdictRecord
 
 
 class VerdictReached(Event):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from tui_agent.core.events.base import Event
-from tui_agent.core.events.types import CallProblem, Carried, Failure, Fault, ToolCall
 from tui_agent.core.names import FailureKind
+from tui_agent.core.values import CallProblem, Carried, Failure, Fault, ToolCall
 from tui_agent.quantities import seconds
 
 

@@ -7,8 +7,8 @@ from typing import Literal
 from pydantic import JsonValue
 
 from tui_agent.core.events.base import Event
-from tui_agent.core.events.types import Image, Kept
 from tui_agent.core.names import Approval, OnEscalation, Outcome, ToolCallForm
+from tui_agent.core.values import Image, Kept
 
 
 class RunStarted(Event):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from tui_agent.core.events.base import Event
-from tui_agent.core.events.types import ParentPoint
 from tui_agent.core.names import Decision, Mode, OnEscalation
+from tui_agent.core.values import ParentPoint
 
 
 class SessionStarted(Event):

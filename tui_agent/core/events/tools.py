@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from tui_agent.core.events.base import Event
-from tui_agent.core.events.types import Contradiction, Failure
+from tui_agent.core.values import Contradiction, Failure
 
 
 class ToolStarted(Event):

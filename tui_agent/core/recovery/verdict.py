@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tui_agent.core.events import Level, VerdictRecord
+from tui_agent.core.names import Level
+from tui_agent.core.values import VerdictRecord
 
 if TYPE_CHECKING:
     from tui_agent.core.recovery.rules import Rule
