@@ -14,6 +14,7 @@ import pytest
 from tests.kept_host import environment
 from tests.openai_server import OpenAIServer, text
 from tui_agent.core.events import Fault, FaultKind
+from tui_agent.models import litellm_setup
 from tui_agent.models.hosted import HostedModel, host_command, host_environment
 from tui_agent.models.protocol import ModelFault, ModelRequest, Reply
 
@@ -287,6 +288,34 @@ def test_the_host_imports_no_events_no_policy_and_no_settings() -> None:
     assert "tui_agent.models.host" in modules
     for heavy in ("core.events", "core.recovery.policy", "config.sections", "config.settings"):
         assert f"tui_agent.{heavy}" not in modules
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts the faults of one thread")
+def test_calls_at_the_border_of_a_block_of_frames_map_no_memory() -> None:
+    import resource
+
+    def faults() -> int:
+        return resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
+
+    def leaf() -> None:
+        pass
+
+    def calls_from(depth: int) -> None:
+        if depth:
+            calls_from(depth - 1)
+        else:
+            for _ in range(1_000):
+                leaf()
+
+    def most_faults() -> int:
+        most = 0
+        for depth in range(300):
+            before = faults()
+            calls_from(depth)
+            most = max(most, faults() - before)
+        return most
+
+    assert litellm_setup.with_room(most_faults) < 500
 
 
 # --- what litellm needs, in a process where it can be spoilt ------------------------------------------------------
