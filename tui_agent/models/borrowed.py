@@ -67,7 +67,9 @@ def staying() -> int | None:
 def code_in_use() -> str:
     """What a host would load: this interpreter, our files and litellm's, by the times of their changes."""
     here = Path(__file__).resolve().parent
-    ours = [*here.glob("*.py"), *(here.parent / "core" / "events").glob("*.py"), here.parent / "__init__.py"]
+    ours = [
+        each for folder in ("models", "core", "config", "") for each in (here.parent / folder).glob("*.py")
+    ]
     found = importlib.util.find_spec("litellm")
     litellm = Path(found.origin).parent if found is not None and found.origin else here
     times = [path.stat().st_mtime_ns for path in (*sorted(ours), litellm, litellm.parent)]
