@@ -200,7 +200,7 @@ def _price(settings: Settings) -> Check:
         return Check("price", "ok", "not known; no limit on the cost is set")
     name = means.model or "MODEL"
     todo = f'[prices."{name}"] in your config.toml: prompt = …, completion = … (USD per million tokens)'
-    return Check("price", "advice", "not known, so that a limit on the cost holds nothing", todo)
+    return Check("price", "advice", "not known, so a limit on the cost has no effect", todo)
 
 
 def _server(settings: Settings) -> Check:
@@ -227,7 +227,11 @@ def _model_host(settings: Settings) -> Check:
     seconds = borrowed.stay(settings.host_minutes, at_terminal=sys.stderr.isatty())
     pid = borrowed.staying()
     if pid is None:
-        says = f"none stays now; from here one would, for {seconds / 60:g} min" if seconds else "none stays"
+        says = (
+            f"none is running; a run from here would leave one for {seconds / 60:g} min"
+            if seconds
+            else "none stays"
+        )
         return Check("model host", "ok", says)
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
@@ -337,13 +341,16 @@ def check_sandbox(settings: Settings) -> Check:
     says = f"{working[0]}, {reach(policy)}" + (f"; also {', '.join(working[1:])}" if working[1:] else "")
     if working[0] != trials[0].mechanism:
         return Check(
-            "sandbox", "advice", f"{says} ({others})", "bubblewrap holds more: a /tmp of its own, processes"
+            "sandbox",
+            "advice",
+            f"{says} ({others})",
+            "bubblewrap protects more: a /tmp of its own, other processes",
         )
     return Check("sandbox", "ok", says)
 
 
 _PROGRAMS = {
-    "git": "some work in a workspace (diffs, checkpoints) is poorer without it; install git",
+    "git": "diffs and checkpoints need it; install git",
     "rg": "searching is slower without it; install ripgrep",
 }
 

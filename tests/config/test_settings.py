@@ -419,7 +419,7 @@ def test_options_beside_a_profile_outweigh_what_it_says(place: Path) -> None:
         ),
         (
             "[profiles.p]\nmodel = 'a/b'\napi_key = 'sk-secret'",
-            ["profiles.p.api_key", "does not belong into a file"],
+            ["profiles.p.api_key", "does not belong in a file"],
         ),
         (
             "[profiles.p]\nmodel = 'a/b'\nextra_headers = {Authorization = 'Bearer sk-secret'}",
@@ -428,7 +428,7 @@ def test_options_beside_a_profile_outweigh_what_it_says(place: Path) -> None:
         ("[profiles.p]\nmodel = 'a/b'\nextra_headers = {\"a b\" = 'x'}", ["as HTTP allows them"]),
         ("[profiles.p]\nmodel = 'a/b'\nextra_body = {messages = []}", ["must not replace messages"]),
         ("[profiles.\"a/b\"]\nmodel = 'a/b'", ["profiles.a/b"]),
-        ("[aliases]\na = 'b'\nb = 'a'", ["aliases: must not go round in a circle"]),
+        ("[aliases]\na = 'b'\nb = 'a'", ["aliases: must not refer to themselves"]),
         ("[aliases]\np = 'a/b'\n[profiles.p]\nmodel = 'a/b'", ["aliases.p: there is a profile of this name"]),
         ("[parameters]\ntop_p = 0", ["parameters.top_p: must be greater than 0"]),
         ("[fallbacks]\nrate_limits = 'a/b'", ["fallbacks.rate_limits", "fallbacks.rate_limit"]),

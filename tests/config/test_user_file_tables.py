@@ -67,7 +67,7 @@ def test_a_table_in_two_places_is_one_text_and_the_rest_stays(file: UserFile) ->
         ("aliases", 'a = "b"\n', 1, "Only aliases is written here"),
         ("recovery.hints", '[recovery]\nring = "off"\n', 2, "'ring' is none of it"),
         ("aliases", '[aliases]\na = "b"\na = "c"\n', 3, "no TOML"),
-        ("aliases", '[aliases]\nb = "c"\na = "a"\n', 1, "circle"),
+        ("aliases", '[aliases]\nb = "c"\na = "a"\n', 1, "refer to themselves"),
         ("hooks", '[[hooks.PreToolUse]]\nmatcher = "b"\n[[hooks.PreToolUse]]\nmatcher = "("\n', 4, "matcher"),
         ("format", '[format]\n"*.py" = "black"\n', 2, "must be a list of arguments"),
         ("profiles", '[profiles.a]\nmodel = "x"\napi_key = "sk-123"\n', 3, "api_key"),

@@ -36,7 +36,7 @@ async def test_the_changes_of_tools_and_commands_are_shown_file_by_file(tmp_path
         await console.run("change it")
         await console.say("/diff")
         await console.opens(DiffScreen)
-        await console.until(lambda: "This file is no text." in console.shown())
+        await console.until(lambda: "This file is not text." in console.shown())
         assert console.shown().splitlines()[-3].strip(" │") == "Esc close  ←→ file  ↑↓ read"
         await console.press("v")
         for name in ("b.bin", "by hand.md", "cart.py", "old.txt", "4 files  +2 −2"):

@@ -253,7 +253,7 @@ async def test_all_fields_and_keys_are_in_sight(tmp_path: Path, size: tuple[int,
         text = picture(app)
         for part in ("After event", "combined (as it is)", "hpd", "Model", "Your answer to", "Recovery note"):
             assert part in text
-        assert "Enter fork and go over" in text
+        assert "Enter fork and open it" in text
         order = []
         for _ in range(4):
             order.append(card_body.focused.id if card_body.focused is not None else None)

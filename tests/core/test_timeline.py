@@ -45,7 +45,7 @@ def test_a_verdict_without_anything_to_say_is_not_told() -> None:
 
 @pytest.mark.parametrize(
     ("groups", "said"),
-    [(2, "2 steps left the window"), (0, "results of more than 1,200 characters were cut in the middle")],
+    [(2, "2 steps left out of requests"), (0, "results of more than 1,200 characters were cut in the middle")],
 )
 def test_a_cut_of_the_window_says_what_it_took(groups: int, said: str) -> None:
     cut = events.WindowCut(to_seq=0, groups=groups, tokens=40, longest_result=1_200)
@@ -109,7 +109,7 @@ def test_a_reply_in_form_recovers_no_tool_that_was_never_there() -> None:
             story.succeed(call)
         story.judge()
     recovered = [line.text for line in story.state.timeline.lines if line.kind == "recovered"]
-    assert recovered == ["the reply is in form after 1 failure"]
+    assert recovered == ["the reply has the right form after 1 failure"]
 
 
 @pytest.mark.parametrize(

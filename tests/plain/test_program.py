@@ -162,7 +162,7 @@ def test_two_ctrl_c_leave_and_a_line_typed_before_a_question_does_not_answer_it(
         terminal.send("y\nand a beg")  # no question stands there yet
         said(terminal, "queued: y", "Allow bash?", "reads it again.", "kept for later: and a beg")
         terminal.send("inning\n")
-        said(terminal, "it is kept. The question still waits.")
+        said(terminal, "it is kept. The question waits.")
         terminal.send("\x03")
         said(terminal, "Interrupted", "The question was withdrawn", "Enter or /step sends it")
         terminal.send("\x03")

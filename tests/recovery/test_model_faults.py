@@ -77,7 +77,7 @@ def test_bad_output_is_retried_twice() -> None:
 def test_an_overflow_is_shrunk_twice_and_then_degrades() -> None:
     assert [one.action for one in plans(Player(), OVERFLOW)] == ["shrink", "shrink", "degrade"]
     made = plans(Player(), OVERFLOW)[-1]
-    assert "after 2 shrinkings" in made.reason
+    assert "after it was shortened 2 times" in made.reason
     assert "went wrong." in made.reason
 
 

@@ -330,7 +330,7 @@ def test_a_partial_answer_says_why_what_was_done_tried_and_open_and_asks() -> No
     repeated = partial_answer.compose("read_file: file not found: d", player.whole)
     assert section(repeated, "Open problems:") == ["- read_file failed"]
     assert section(text, "A question for you:") == ["Where is the file?"]
-    assert section(text, "The agent's last words:") == ["I changed the file and look on."]
+    assert section(text, "The agent's last text:") == ["I changed the file and look on."]
 
 
 def test_a_partial_answer_gives_the_cause_of_a_failed_command_and_not_its_exit_code() -> None:
@@ -384,7 +384,7 @@ def test_a_partial_answer_holds_the_last_three_problems_and_500_characters() -> 
     player.batch(*(fail("a", f"tool{n}") for n in range(5)), text="y z " * 500)
     text = partial_answer.compose("", player.whole)
     assert section(text, "Open problems:") == [f"- tool{n} failed: file not found: a" for n in (2, 3, 4)]
-    (words,) = section(text, "The agent's last words:")
+    (words,) = section(text, "The agent's last text:")
     assert len(words) <= 500
     assert words.endswith("…")
     assert "the run was ended" in text
@@ -410,7 +410,7 @@ def test_where_no_text_says_much_the_newest_is_quoted() -> None:
     for words in ("Hm.", "Again."):
         player.batch(fail(words), text=words)
     text = partial_answer.compose("x", player.whole)
-    assert section(text, "The agent's last words:") == ["Again."]
+    assert section(text, "The agent's last text:") == ["Again."]
 
 
 RESULTS = [

@@ -294,7 +294,7 @@ async def test_what_fits_no_window_ends_with_the_ways_on_and_asks_nothing(
         await session.close()
     assert finished is not None
     assert finished.outcome is events.Outcome.PARTIAL
-    assert "a model with a larger window" in finished.answer
+    assert "a model with a larger context window" in finished.answer
     assert "/compact" in finished.answer
     assert "?" not in finished.answer
 

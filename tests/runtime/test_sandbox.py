@@ -100,7 +100,7 @@ async def test_what_a_command_planted_is_taken_back_and_said_to_all(tmp_path: Pa
     (workspace / ".nvim.lua").write_text("the operator's")
     await live.close()
     (result,) = live.of(events.ToolSucceeded)
-    assert "The sandbox took back what a command wrote" in result.content
+    assert "The sandbox undid what a command wrote" in result.content
     said = " ".join(notice.text for notice in live.of(events.Notice) if notice.origin == "sandbox")
     assert ".envrc" in said
     assert ".git/config" in said

@@ -152,7 +152,7 @@ def _report_fault(fault: Exception) -> int:
             INTERNAL_ERROR,
         )
     return _report(
-        f"agent-tui broke ({type(fault).__name__}: {fault}). This is a fault of agent-tui, not yours.\n"
+        f"agent-tui failed ({type(fault).__name__}: {fault}). This is a fault of agent-tui, not yours.\n"
         "Sessions are kept as they were. AGENT_TUI_DEBUG=1 shows where it happened; please report that.",
         INTERNAL_ERROR,
     )

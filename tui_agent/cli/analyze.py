@@ -34,8 +34,8 @@ def parser() -> Parser:
         "analyze",
         "What would each recovery policy have said to these runs? Reads our own sessions and the recordings of\n"
         "other agents; nothing is run again. Grades come from the recordings, or from a resolved.json beside them.\n"
-        "The policies judge as they come, so that tables can be compared: [recovery] of your configuration has no say\n"
-        "here. `agent-tui replay FILE --policy NAME` judges one recording with it.",
+        "The policies keep their own values, so that tables can be compared: [recovery] of your configuration is not\n"
+        "used. `agent-tui replay FILE --policy NAME` judges one recording with it.",
         _EXAMPLE,
     )
     made.add_argument(
@@ -70,9 +70,12 @@ def parser() -> Parser:
     )
     made.add_argument("--all", action="store_true", help="list every run, also those without a verdict")
     made.add_argument(
-        "--out", type=Path, metavar="FILE", help="keep a row a run and policy as Parquet, and print no tables"
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="write a row for each run and policy as Parquet, and print no tables",
     )
-    made.add_argument("--sql", metavar="SELECT", help="ask the rows, which are the table `runs`")
+    made.add_argument("--sql", metavar="SELECT", help="query results.parquet: its rows are the table `runs`")
     add_cluster_option(made)
     return made
 
@@ -95,7 +98,7 @@ def main(arguments: Sequence[str]) -> int:
             with sigterm_interrupts():
                 return _analyze(options)
         if len(results) < len(options.paths) or not options.sql:
-            raise UsageError(f"agent-tui analyze: {results[0]} holds results; ask them alone, with --sql.")
+            raise UsageError(f"agent-tui analyze: {results[0]} holds results. Name it alone, with --sql.")
         _answer(results, options)
     except (ClusterError, ParquetError) as error:
         sys.stderr.write(f"agent-tui analyze: {error}\n")

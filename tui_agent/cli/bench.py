@@ -32,9 +32,10 @@ agent-tui bench report results                         tables (BENCHMARK.md), pl
 def parser() -> Parser:
     made = Parser(
         "bench",
-        "Recovery policies on equal faults: real tools in real workspaces, faults at the seams, scripted models\n"
-        "whose habits were counted in recorded runs, or a real model. What was run is kept in --out: a bench that was\n"
-        "ended goes on where it was. `agent-tui replay DIR/runs/CASE/MODEL-SEED/POLICY` opens one run.",
+        "Compare recovery policies on equal faults: real tools in real workspaces, faults that are put in, and\n"
+        "scripted models whose habits were counted in recorded runs, or a real model. Results are kept in --out, and\n"
+        "the same command continues where it was ended.\n"
+        "`agent-tui replay DIR/runs/CASE/MODEL-SEED/POLICY` opens one run.",
         _EXAMPLE,
     )
     made.add_argument(
@@ -55,7 +56,11 @@ def parser() -> Parser:
     made.add_argument("--api-base", metavar="URL", help="address of its server")
     made.add_argument("--max-cost", type=float, metavar="USD", help="what all runs together may cost")
     made.add_argument(
-        "--repeat", type=int, default=1, metavar="N", help="runs of each, with other seeds (default 1)"
+        "--repeat",
+        type=int,
+        default=1,
+        metavar="N",
+        help="runs of each case, with different seeds (default 1)",
     )
     made.add_argument("--seed", type=int, default=1, metavar="N", help="the first seed (default 1)")
     made.add_argument(

@@ -87,7 +87,7 @@ def require_terminal() -> None:
             f"the console needs a terminal; standard {' and '.join(missing)} {'are' if missing[1:] else 'is'} none "
             "(a pipe? a file?).\n"
             "Start it in a terminal, or in lines, which need none: agent-tui --plain\n"
-            'Without anybody who answers: agent-tui run "TASK"; for a saved session: agent-tui replay --print'
+            'Without a person: agent-tui run "TASK". To print a saved session: agent-tui replay --print'
         )
     if os.environ.get("TERM") == "dumb":
         raise UsageError(

@@ -18,8 +18,8 @@ agent-tui demo --list"""
 def parser() -> Parser:
     made = Parser(
         "demo",
-        "Watch an agent recover, without a key and without a network: the model is a script, the tools, the\n"
-        "files and the commands are real, and the workspace is thrown away afterwards.",
+        "Watch an agent recover, without a key and without a network. The model is a script. The tools, the files and\n"
+        "the commands are real. The workspace is removed afterwards.",
         _EXAMPLE,
     )
     made.add_argument("name", nargs="?", metavar="NAME", help="which demo (--list names them)")

@@ -36,7 +36,7 @@ echo '{"task": "fix the tests", "workspace": "shop", "options": {"max_iterations
 _EPILOG = """
 exit codes:
   0 all were answered · 1 a line is wrong, or a run could not be carried out · 2 wrong usage
-  3 some ended without an answer · 130 ended before all runs (a bound, a signal): the same command goes on"""
+  3 some ended without an answer · 130 ended before all runs (a limit, a signal): the same command goes on"""
 
 OWN = frozenset(
     {
@@ -60,11 +60,11 @@ OF_THE_CONSOLE = frozenset({"plain", "theme", "step"})
 def watch_parser() -> Parser:
     made = Parser(
         "fleet watch",
-        "A board over a folder of growing sessions, ours or other agents' (a Harbor job, recordings): where each of\n"
-        "them stands by our policy. Nothing is touched; the files are only read.",
+        "A board of all sessions in a folder, ours or other agents' (a Harbor job, recordings), while they grow. It\n"
+        "shows how each is judged by our policy. The files are only read.",
         "agent-tui fleet watch jobs/2026-11-24__12-00-00",
     )
-    made.add_argument("folder", type=Path, metavar="DIR", help="the folder; it is searched through")
+    made.add_argument("folder", type=Path, metavar="DIR", help="the folder, searched at every depth")
     add_place_options(made)
     add_console_options(made)
     return made
@@ -73,10 +73,11 @@ def watch_parser() -> Parser:
 def parser() -> Parser:
     made = Parser(
         "fleet",
-        "Many runs at once: TASKS has a JSON object a line with `task`, and `workspace`, `model`, `options` and `id`\n"
-        "where they are wanted. Each run is an ordinary session. One board, one inbox for all questions; without a\n"
-        "terminal, or with --print, a line a change and a table at the end, and what needs an approval is denied\n"
-        "unless --approve allows it. What was begun is kept: the same command goes on where it was.",
+        "Many runs at once. Each line of TASKS is a JSON object with `task` and, if you like, `workspace`, `model`,\n"
+        "`options` and `id`. Each run is an ordinary session. One board shows the runs, one inbox their questions.\n"
+        "Without a terminal, or with --print, each change is a line, and a table comes at the end. Then nobody can be\n"
+        "asked: what needs an approval is denied, unless --approve allows it. The same command continues a fleet that\n"
+        "was ended.",
         _EXAMPLE + "\n" + _EPILOG,
     )
     made.add_argument("tasks", type=Path, metavar="TASKS.jsonl", help="the file of tasks")
@@ -86,7 +87,7 @@ def parser() -> Parser:
     group.add_argument("--max-fleet-cost", type=amount, metavar="USD", help="what all runs together may cost")
     group.add_argument("--max-fleet-time", type=amount, metavar="SECONDS", help="how long all of it may take")
     group.add_argument(
-        "--out", type=Path, metavar="DIR", help="what is kept of it (default: TASKS.fleet beside it)"
+        "--out", type=Path, metavar="DIR", help="where its state is kept (default: TASKS.fleet beside TASKS)"
     )
     group.add_argument("--print", action="store_true", help="lines in place of the board")
     group.add_argument(
@@ -94,7 +95,7 @@ def parser() -> Parser:
         type=one_of(("text", "json")),
         default="text",
         metavar="FORM",
-        help="of the end: text, json",
+        help="form of the table at the end: text, json",
     )
     add_cluster_option(made)
     add_run_options(made)
@@ -115,7 +116,9 @@ def main(arguments: Sequence[str]) -> int:
             )
         return open_console(replace(console, watched_folder=options.folder.resolve()))
     if not options.tasks.is_file():
-        raise UsageError(f"agent-tui fleet: {options.tasks} is no file. Name a file with a task a line.")
+        raise UsageError(
+            f"agent-tui fleet: {options.tasks} is no file. Name a file with one task on each line."
+        )
     start = FleetArguments(
         tasks=options.tasks,
         bounds=Bounds(options.at_once, options.max_fleet_cost, options.max_fleet_time),

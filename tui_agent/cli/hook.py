@@ -19,11 +19,11 @@ def parser() -> Parser:
     made = Parser(
         "hook",
         "One event of another agent's hooks, as JSON on standard input; the answer, in that agent's form, on standard\n"
-        "output. Where something goes wrong nothing is answered, the exit code is 0, and hooks.log says why.",
+        "output. When something goes wrong, nothing is answered, the exit code is 0, and hooks.log says why.",
         _EXAMPLE,
     )
     made.add_argument(
-        "--agent", metavar="NAME", default="", help="whose event it is (default: told from the event)"
+        "--agent", metavar="NAME", default="", help="whose event it is (default: recognised from the event)"
     )
     add_advice_options(made)
     return made

@@ -83,7 +83,7 @@ def main(arguments: Sequence[str]) -> int:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise UsageError(
-            f"{path} cannot be changed: {why}. It is as it was; correct it, and try again."
+            f"{path} cannot be changed: {why}. Nothing was written. Correct the file, and try again."
         ) from error
 
 
@@ -98,14 +98,18 @@ def _changed(dialect: Dialect, change: Change, settings: Settings, *, install: b
     sys.stdout.writelines(f"{one_line(line)}\n" for line in lines)
     if not sure:
         if not sys.stdin.isatty():
-            raise UsageError("Nobody can be asked here whether this is to be written: add --yes.")
+            raise UsageError("Without a terminal nobody can be asked whether to write this: add --yes.")
         sys.stdout.write("Write this? [y/N] ")
         sys.stdout.flush()
         if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
             sys.stdout.write("Nothing was changed.\n")
             return 0
     carry_out(change, settings.state_dir, keep=install)
-    done = "Sessions that begin from now on are advised" if install else "The hooks are out"
+    done = (
+        "Written. Sessions that begin from now on have our hooks"
+        if install
+        else "Written. The hooks are removed"
+    )
     sys.stdout.write(f"{done}: {change.path}\n")
     if install and dialect.settings.then:
         sys.stdout.write(f"{dialect.settings.then}\n")

@@ -52,15 +52,15 @@ def parser() -> Parser:
     made = Parser(
         "mcp",
         "MCP servers: those of your own mcp.json, and those of the workspace's .mcp.json (docs/MCP.md).\n\n"
-        "list (the default): every server, where it is from, whether it may start, how it stands, its tools\n"
+        "list (the default): every server, where it is from, whether it may start, its state, its tools\n"
         "get NAME: one server with all that it offers\n"
         "add NAME COMMAND [ARGUMENT…] | add NAME URL: into your own file, or the workspace's with --scope workspace\n"
-        "remove NAME: out of its file\n"
-        "trust NAME: a server of the workspace may start from now on, as it is configured now; untrust takes it back",
+        "remove NAME: take it out of its file\n"
+        "trust NAME: a server of the workspace may start, as it is configured now; untrust NAME takes that back",
         _EXAMPLE,
         usage="agent-tui mcp [list | get NAME | add NAME COMMAND|URL … | remove NAME | trust NAME] [options]",
     )
-    made.add_argument("name", nargs="?", metavar="NAME", help="of a server")
+    made.add_argument("name", nargs="?", metavar="NAME", help="the server's name")
     made.add_argument(
         "--env", action="append", default=[], metavar="NAME=VALUE", help="add: a variable for it"
     )
@@ -76,7 +76,11 @@ def parser() -> Parser:
     )
     made.add_argument("--offline", action="store_true", help="list, get: start nothing, connect to nothing")
     made.add_argument(
-        "--timeout", type=amount, default=20.0, metavar="SECONDS", help="list, get: for the servers (20)"
+        "--timeout",
+        type=amount,
+        default=20.0,
+        metavar="SECONDS",
+        help="list, get: longest wait (default 20)",
     )
     made.add_argument("--workspace", metavar="DIR", help="for this folder (default: here)")
     made.add_argument("--json", action="store_true", help="list, get: one JSON object, for programs")
@@ -201,13 +205,15 @@ def _remove(settings: Settings, name: str, configured: ConfiguredServers) -> int
 
 def _trust(settings: Settings, entry: ServerEntry, *, trusted: bool) -> int:
     if entry.scope == "user":
-        sys.stdout.write(f"{entry.name} is of your own {entry.file}: it needs no trust.\n")
+        sys.stdout.write(f"{entry.name} is in your own {entry.file}: it needs no trust.\n")
         return 0
     McpTrust(settings.state_dir, settings.workspace).remember(entry, True if trusted else None)
     if not trusted:
         sys.stdout.write(f"{entry.name} asks again before it starts.\n")
         return 0
-    sys.stdout.write(f"{entry.name} may start in {settings.workspace} from now on, as long as it is this:\n")
+    sys.stdout.write(
+        f"{entry.name} may start in {settings.workspace} from now on, as long as its entry stays this:\n"
+    )
     for line in (entry.shown, *entry.details):
         sys.stdout.write(f"  {line}\n")
     return 0

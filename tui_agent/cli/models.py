@@ -30,10 +30,10 @@ def parser() -> Parser:
         "models",
         "List the models that can be used now: the profiles and aliases of your configuration, servers on this\n"
         "machine (Ollama, llama.cpp, LM Studio, vLLM on their usual ports) and providers whose key is set, with\n"
-        "window and prices. No key is sent anywhere.",
+        "context window and prices. No key is sent anywhere.",
         _EXAMPLE,
     )
-    made.add_argument("name", nargs="?", metavar="WORD", help="only names that hold WORD, and all of those")
+    made.add_argument("name", nargs="?", metavar="WORD", help="list all names that contain WORD")
     made.add_argument("--json", action="store_true", help="one object on standard output, for programs")
     add_place_options(made)
     return made
@@ -73,7 +73,7 @@ def _lines(found: Discovery, word: str) -> Iterator[str]:
     if not blocks:
         yield from _nothing(word)
     elif any(provider.models for provider in found.providers) or found.profiles or found.aliases:
-        yield "Window in tokens; prices per million tokens, by your configuration or else litellm's table."
+        yield "Context window in tokens; prices per million tokens, by your configuration or else litellm's table."
 
 
 def _nothing(word: str) -> Iterator[str]:

@@ -55,7 +55,7 @@ class Parser(argparse.ArgumentParser):
         if not argument.startswith("-"):
             raise UsageError(
                 f"{self.prog}: there is one word too many, {argument!r}.\n"
-                f'A task of several words stands in quotes: {self.prog} "fix the failing tests"'
+                f'Put a task of several words in quotes: {self.prog} "fix the failing tests"'
             )
         name = argument.partition("=")[0]
         near = nearest(name.lstrip("-"), (option.lstrip("-") for option in self._option_string_actions), 0.6)
@@ -148,7 +148,10 @@ def add_run_options(parser: Parser) -> None:
         help="end with a partial answer after N steps (default 50)",
     )
     group.add_argument(
-        "--context-tokens", type=count, metavar="N", help="budget of the window (default: the model's)"
+        "--context-tokens",
+        type=count,
+        metavar="N",
+        help="longest request in tokens (default: what the model takes)",
     )
     group.add_argument(
         "--model-timeout", type=amount, metavar="SECONDS", help="longest silence of the model (default 120)"
@@ -160,7 +163,7 @@ def add_run_options(parser: Parser) -> None:
         "--max-cost",
         type=amount,
         metavar="USD",
-        help="what a run may cost: then it asks, or alone ends with a partial answer",
+        help="what a run may cost; then it asks, or ends with a partial answer where nobody is there",
     )
     group.add_argument(
         "--max-session-cost", type=amount, metavar="USD", help="the same for the whole session"
@@ -178,7 +181,7 @@ def add_run_options(parser: Parser) -> None:
     group.add_argument(
         "--compact-at",
         metavar="SHARE",
-        help="summarise the older part of a conversation that fills this share of the window (0: never)",
+        help="share of the context window at which older parts of a conversation are summarised (0: never)",
     )
     add_place_options(parser)
 

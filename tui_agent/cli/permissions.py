@@ -49,7 +49,7 @@ def parser() -> Parser:
 def main(arguments: Sequence[str]) -> int:
     """Print the rules or a judgement. Raises `UsageError`."""
     words = list(arguments)
-    advice = "A command stands in quotes behind `explain`."
+    advice = "Put the command in quotes after `explain`."
     verb = take_verb(words, _VERBS, "permissions", advice) or "list"
     namespace = parser().parse(words)
     if (namespace.subject is None) is (verb != "list"):
@@ -83,7 +83,7 @@ def _list(settings: Settings, *, as_json: bool) -> int:
         f"{settings.sources['approve']}). Deny comes before ask, ask before allow.\n"
     )
     if kept.rules():
-        sys.stdout.write(f"What you settled for good here is in {kept.path}.\n")
+        sys.stdout.write(f"Rules that you made for this workspace are in {kept.path}.\n")
     return 0
 
 

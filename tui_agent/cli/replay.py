@@ -30,7 +30,7 @@ def parser() -> Parser:
     made.add_argument("--at", type=place, metavar="N", help="open at event N")
     add_policy_option(
         made,
-        "judge it by this one; without it a session keeps its verdicts, and other agents' runs get combined",
+        "judge it by this policy (default: a session keeps its verdicts; other agents' runs are judged by combined)",
     )
     made.add_argument(
         "--run", type=count, metavar="N", help="which run of a file that holds many (default 1)"

@@ -29,8 +29,8 @@ exit codes:
 def parser() -> Parser:
     made = Parser(
         "run",
-        "Run a task to its end without a screen. What would need an approval is denied, and the model\n"
-        "reads so, unless --approve allows it. The answer goes to standard output, all else to stderr.",
+        "Run a task to its end without a screen. What would need an approval is denied, unless --approve\n"
+        "allows it, and the model is told. The answer goes to standard output, all else to standard error.",
         _EXAMPLE + "\n" + _EPILOG,
     )
     made.add_argument("task", nargs="?", metavar="TASK", help="what to do, in quotes; - reads it from stdin")
@@ -44,8 +44,8 @@ def parser() -> Parser:
         "--on-escalation",
         type=one_of(ON_ESCALATION),
         metavar="WHAT",
-        help="where an operator would be asked: continue without (default under combined), partial answer\n"
-        "(default under the presets), or stop",
+        help="what happens where an operator would be asked: continue (default under combined), partial answer\n"
+        "(default under the other policies), or stop",
     )
     made.add_argument("--timeout", type=amount, metavar="SECONDS", help="end as interrupted after this time")
     made.add_argument("--resume", metavar="SESSION", help="go on with a session: TASK is its next message")

@@ -31,7 +31,7 @@ def parser() -> Parser:
     group.add_argument(
         "--allow-remote",
         action="store_true",
-        help="listen also where other machines can reach it; not encrypted",
+        help="let other machines reach it, without encryption",
     )
     group.add_argument("--demo", metavar="NAME", help="the built-in demo NAME in each tab")
     add_run_options(made)

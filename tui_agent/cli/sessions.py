@@ -35,7 +35,7 @@ def parser() -> Parser:
     verbs = "\n".join(f"  {name:<{width}}  {verb.purpose}" for name, verb in VERBS.items())
     made = Parser(
         "sessions",
-        f"Look after saved sessions. Without a verb: list them.\n\nverbs:\n{verbs}",
+        f"List, read, export, fork and delete saved sessions. Without a verb: list them.\n\nverbs:\n{verbs}",
         _EXAMPLE,
         usage="agent-tui sessions [VERB] …",
     )
@@ -96,7 +96,7 @@ def _export_arguments(made: Parser) -> None:
         "--format", type=one_of(FORMATS), default="markdown", metavar="FORM", help=" · ".join(FORMATS)
     )
     made.add_argument("--to", metavar="FILE", help="default: standard output; an existing file is left alone")
-    made.add_argument("--force", action="store_true", help="write over an existing file")
+    made.add_argument("--force", action="store_true", help="overwrite an existing file")
 
 
 def _import_arguments(made: Parser) -> None:
@@ -111,12 +111,12 @@ def _fork_arguments(made: Parser) -> None:
         "session", metavar="SESSION|FILE", help="an id, the beginning of one, a title, or a journal"
     )
     made.add_argument("--at", type=count, metavar="N", help="after event N (default: the last)")
-    made.add_argument("--policy", type=one_of(POLICIES), metavar="NAME", help="as if this one had judged")
-    made.add_argument("--model", metavar="NAME", help="with another model from there on")
+    made.add_argument("--policy", type=one_of(POLICIES), metavar="NAME", help="with another policy")
+    made.add_argument("--model", metavar="NAME", help="with another model")
     made.add_argument("--answer", metavar="TEXT", help="another answer to the question that is open there")
     made.add_argument("--note", metavar="TEXT", help='another recovery note for the next call ("": none)')
     made.add_argument(
-        "--files", action="store_true", help="bring the workspace's files back to how they were there"
+        "--files", action="store_true", help="bring the workspace's files back to how they were then"
     )
 
 
@@ -150,7 +150,7 @@ VERBS: dict[str, Verb] = {
         _show_arguments,
     ),
     "audit": Verb(
-        "list what one did: files with hashes, commands, hosts, and what let each happen",
+        "list what one did: files with hashes, commands, hosts, and what allowed each",
         "agent-tui sessions audit 20260102-101112 --json",
         _audit_arguments,
     ),
@@ -170,7 +170,7 @@ VERBS: dict[str, Verb] = {
         _import_arguments,
     ),
     "fork": Verb(
-        "begin another from one's event, with another answer, note, model or policy",
+        "begin a new one at an event of another, with another answer, note, model or policy",
         "agent-tui sessions fork 20260102-101112 --at 120 --answer 'the file is src/cart.py'",
         _fork_arguments,
     ),

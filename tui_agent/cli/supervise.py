@@ -40,8 +40,8 @@ def parser() -> Parser:
     made = Parser(
         "supervise",
         "Run another agent's command that does a task without a person (claude -p, codex exec, gemini -p, vibe -p,\n"
-        "opencode run, copilot -p). After an overload or a dropped connection it is taken up where it stopped; where\n"
-        "it is stuck it is ended, or you are asked once. Its output and its exit code stay as they are.",
+        "opencode run, copilot -p). After an overload or a dropped connection it is resumed. Where it is stuck it is\n"
+        "ended, or you are asked once. Its output and its exit code stay as they are.",
         _EXAMPLE + "\n" + _EPILOG,
         usage="agent-tui supervise [options] -- COMMAND...",
     )
@@ -52,7 +52,7 @@ def parser() -> Parser:
         type=place,
         default=10,
         metavar="N",
-        help="at most so many resumes in all (default 10)",
+        help="most resumes in all (default 10)",
     )
     made.add_argument(
         "--timeout", type=amount, metavar="SECONDS", help="end it after this time, resumes included"
@@ -61,7 +61,7 @@ def parser() -> Parser:
         "--max-cost",
         type=amount,
         metavar="USD",
-        help="end it when it has cost so much, as far as that is known",
+        help="end it when it has cost this much, where the cost is known",
     )
     made.add_argument("--workspace", metavar="DIR", help="where it works (default: here)")
     add_place_options(made)
@@ -110,7 +110,7 @@ class _Terminal:
     async def ask(self, question: str) -> str | None:
         """The line that was typed; None at the end of input."""
         sys.stderr.write(
-            f"\a{question}\nEnter: it goes on. s: it is stopped. Anything else is what it is told: "
+            f"\a{question}\nEnter lets it go on, s stops it. Any other text is what the agent is told: "
         )
         sys.stderr.flush()
         loop, typed = asyncio.get_running_loop(), asyncio.Event()

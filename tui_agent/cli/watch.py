@@ -44,7 +44,7 @@ def parser() -> Parser:
     made = Parser(
         "watch",
         "Look at another agent's session while it runs: what each detector makes of it, and what our policy would do.\n"
-        "Nothing of the agent is touched; its files are only read.",
+        "The agent is not disturbed: its files are only read.",
         _EXAMPLE,
     )
     made.add_argument(
@@ -53,15 +53,17 @@ def parser() -> Parser:
         metavar="FILE|DIR|AGENT",
         help="a session's file or folder, a folder of sessions (the newest), or an agent's name",
     )
-    made.add_argument("--print", dest="lines", action="store_true", help="no screen: lines, as for a log")
-    made.add_argument("--once", action="store_true", help="what is there now, in lines, then end")
+    made.add_argument(
+        "--print", dest="lines", action="store_true", help="no screen: print lines, as for a log"
+    )
+    made.add_argument("--once", action="store_true", help="print what is there now, then end")
     made.add_argument(
         "--until-stuck",
         action="store_true",
-        help="in lines, until the policy would stop (exit code 4) or ask (5); 0 once the run is over",
+        help="print lines until the policy would stop (exit code 4) or ask (5); 0 when the run is over",
     )
     add_policy_option(
-        made, "judge it by this one (default: combined; a session of ours keeps the verdicts that it had)"
+        made, "judge it by this policy (default: combined; a session of ours keeps its verdicts)"
     )
     add_place_options(made)
     add_console_options(made)

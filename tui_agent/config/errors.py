@@ -96,7 +96,7 @@ def secret_key(where: str, key: str) -> Problem:
     return Problem(
         where,
         key,
-        "a provider key does not belong into a file (everybody who reads the project would read it); "
+        "a provider key does not belong in a file, where others can read it: "
         "set the provider's own variable, as OPENAI_API_KEY, in your environment and take it out here",
     )
 

@@ -265,7 +265,7 @@ def _entry(
             cwd=(file.parent if scope == "user" else workspace) / user_path(folder) if folder else workspace,
         )  # fmt: skip
         if any("\0" in word for word in (made.command, *made.args, *made.env, *made.env.values())):
-            raise ServerEntryError("a NUL character can stand in no command line")
+            raise ServerEntryError("a command line cannot hold a NUL character")
     else:
         made = ServerEntry(
             name, scope, file, written,

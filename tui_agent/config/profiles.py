@@ -153,7 +153,7 @@ class FallbackSettings(BaseModel, frozen=True, extra="forbid"):
     bad_output: tuple[str, ...] = ()
     """Empty or malformed output, when the tries are used up."""
     context_overflow: tuple[str, ...] = ()
-    """The prompt is too long: at once, before the window is shrunk."""
+    """The prompt is too long: at once, before the request is shortened."""
     auth: tuple[str, ...] = ()
     """The key is missing or wrong: at once."""
     permission: tuple[str, ...] = ()

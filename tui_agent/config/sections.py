@@ -52,7 +52,7 @@ class HintRule(BaseModel, frozen=True, extra="forbid"):
         pieces = _PIECE.findall(value)
         repeats = [piece in "*+" or piece[:1] == "{" for piece in pieces]
         if any(repeat and before == ")" for before, repeat in zip(["", *pieces], repeats, strict=False)):
-            raise ValueError("must not repeat a group, which could take without end to match")
+            raise ValueError("must not repeat a group, which could take for ever to match")
         if sum(repeats) > _UNBOUNDED:
             raise ValueError(
                 f"must not hold more than {_UNBOUNDED} of *, + and {{,}}, which would take long to match"

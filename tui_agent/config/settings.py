@@ -224,7 +224,7 @@ class Settings(BaseModel):
     def _lead_somewhere(cls, value: dict[str, str]) -> dict[str, str]:
         for name in value:
             if behind(name, value) in value:
-                raise ValueError(f"must not go round in a circle, as {name!r} does")
+                raise ValueError(f"must not refer to themselves, as {name!r} does")
         return value
 
     @field_validator("workspace", "state_dir")

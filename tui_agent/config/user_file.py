@@ -102,7 +102,7 @@ class UserFile:
                     item = item[part]
                 place[path[-1]], plain[path[-1]] = item, table
             if _filled(tomllib.loads(tomlkit.dumps(document))) != _filled(wanted):
-                raise TableError(f"Only an editor can change this table of {self.path}; nothing was written.")
+                raise TableError(f"Change this table in an editor: {self.path}; nothing was written.")
 
         try:
             return self._rewrite(change)

@@ -203,7 +203,7 @@ class ConsoleApp(SessionApp):
             super().action_suspend_process()
         else:
             self.notify(
-                "There is no shell to go back to, and nothing would continue the console.", markup=False
+                "There is no shell to go back to, so nothing could bring the console back.", markup=False
             )
 
     @contextmanager
@@ -213,7 +213,7 @@ class ConsoleApp(SessionApp):
         """
         driver = self._driver
         if driver is None or not driver.can_suspend:
-            raise SuspendNotSupported("This terminal cannot be lent.")
+            raise SuspendNotSupported("Another program cannot use this terminal.")
         driver.suspend_application_mode()
         self._lent = True
         try:

@@ -62,7 +62,7 @@ def compose(reason: str, state: RunState, question: str = "") -> str:
         lines += ["", "A question for you:", _line(question)]
     text = "" if closing else meaningful_text(state)
     if text:
-        lines += ["", "The agent's last words:", clipped(text, LONGEST_TEXT)]
+        lines += ["", "The agent's last text:", clipped(text, LONGEST_TEXT)]
     return "\n".join(lines)
 
 

@@ -31,7 +31,7 @@ def notifications_on(session: Session, *, resumed: bool) -> list[str]:
         )
     if not Path(said.workspace).is_dir():
         notifications.append(
-            f"The workspace {one_line(said.workspace)} is gone: tools will fail. "
+            f"The workspace {one_line(said.workspace)} does not exist any more: tools will fail. "
             "Bring it back, or start anew with --workspace DIR."
         )
     if not resumed:

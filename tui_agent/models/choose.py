@@ -102,7 +102,7 @@ class ModelByName:
             return NameCheck(usable=False, message=message)
         if means.api_base is not None:
             return NameCheck()
-        return NameCheck(message=f"litellm does not list {name!r}; it is called all the same.{near}")
+        return NameCheck(message=f"litellm does not list {name!r}; it is used anyway.{near}")
 
     async def sees(self, name: str) -> bool:
         """False for a model that is known to see no images. May take as long as the model host's start."""

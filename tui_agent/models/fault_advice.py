@@ -82,7 +82,7 @@ def advice(kind: FaultKind, facts: CallFacts) -> str:
 _ADVICE = {
     FaultKind.TIMEOUT: "Wait and try again, or allow a longer silence with --model-timeout SECONDS.",
     FaultKind.CONTEXT_OVERFLOW: (
-        "Set a smaller budget with --context-tokens N, or choose a model with a larger window."
+        "Set a smaller budget with --context-tokens N, or choose a model with a larger context window."
     ),
     FaultKind.CONTENT_POLICY: "Word the task differently, or choose another model.",
     FaultKind.NO_TOOLS: (

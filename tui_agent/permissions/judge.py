@@ -415,7 +415,7 @@ class Permissions:
                 break
             command = inner
         else:
-            raise TooMuchToJudge(f"it stands behind {MOST_WRAPPERS} other programs or more")
+            raise TooMuchToJudge(f"{MOST_WRAPPERS} or more other programs come before it")
         return self._by_itself(command, folders, look, depth, subject, hidden=hidden)
 
     def _by_itself(
@@ -500,7 +500,7 @@ class Permissions:
             if says == "yes":
                 return Finding("", rule.decision, rule)
             if says == "perhaps" and uncertain is None:
-                uncertain = Finding("", Decision.ASK, rule, "it is not known whether this rule means it")
+                uncertain = Finding("", Decision.ASK, rule, "it is not known whether this rule covers it")
         return uncertain
 
     def _says(self, rule: Rule, reached: Sequence[_Reached], look: _Look) -> str:

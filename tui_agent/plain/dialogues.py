@@ -114,7 +114,7 @@ def arguments(before: Mapping[str, Any]) -> Dialogue[dict[str, Any] | None]:
     after: dict[str, Any] = {}
     for name, value in before.items():
         after[name] = yield from _value(name, value)
-    line = yield Ask(("It runs so:", *indented(_listed(after)), "y runs it, n goes back."))
+    line = yield Ask(("It runs like this:", *indented(_listed(after)), "y runs it, n goes back."))
     while True:
         match line.strip().lower():
             case "y" | "yes":

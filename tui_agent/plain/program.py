@@ -364,7 +364,7 @@ class PlainConsole:
         elif asking is not None and asking.kept and line.at >= asking.since:
             self.put_in_prompt(asking.kept + text)
             asking.kept = ""
-            self.paper.line("That went on with what you were typing; it is kept. The question still waits.")
+            self.paper.line("That was still text that you were typing; it is kept. The question waits.")
         elif typed.startswith("!"):
             self._begin(self._own_command(typed[1:].strip()))
         else:
@@ -625,7 +625,7 @@ def _dialogue(question: AnyQuestion, state: RunState) -> dialogues.Dialogue[Any]
         case ServerQuestion():
             return dialogues.server(question.asked)
         case GateQuestion():
-            raise TypeError("a gate is opened by commands")
+            raise TypeError("commands answer a gate")
 
 
 async def _for_nobody(question: AnyQuestion) -> None:

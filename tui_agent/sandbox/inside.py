@@ -118,7 +118,7 @@ def in_words(taken: Sequence[TakenBack]) -> str:
         return ""
     said = list(dict.fromkeys(map(str, taken)))
     more = f", and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
-    return f"The sandbox took back what a command wrote: {'; '.join(said[:_SHOWN])}{more}."
+    return f"The sandbox undid what a command wrote: {'; '.join(said[:_SHOWN])}{more}."
 
 
 _SHOWN = 8

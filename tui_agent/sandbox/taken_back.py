@@ -379,7 +379,7 @@ class Watch:
             kept = self._copy(path, form)
             put(root, path, wanted)
         except OSError as error:
-            taken.append(TakenBack(str(shown), f"{_WHY[kind]}; it could not be taken back: {error.strerror}"))
+            taken.append(TakenBack(str(shown), f"{_WHY[kind]}; it could not be undone: {error.strerror}"))
             return
         taken.append(TakenBack(str(shown), _WHY[kind], kept))
         # What is there by now may be something else again.

@@ -76,7 +76,7 @@ class SessionRules:
     async def take_back(self, placed: PlacedRule) -> None:
         rule = placed.rule
         if not placed.scope:
-            raise ValueError(f"This rule is from {rule.origin}; it is changed there.")
+            raise ValueError(f"This rule is from {rule.origin}; change it there.")
         session = self._session.state.session
         if rule.text in session.rules if rule.decision is Decision.ALLOW else placed.scope == "session":
             self._session.change_rules(removed=[rule.text], decision=rule.decision)

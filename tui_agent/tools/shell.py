@@ -125,8 +125,8 @@ class Bash:
         text = "\n".join(filter(None, (text, taken_back_in_words(ended.taken))))
         if ended.persisted:
             raise ToolError(
-                f"The command was ended with all it had started, because it wrote again what had been "
-                f"taken back. {text}",
+                f"The command was ended with all it had started, because it wrote again what the "
+                f"sandbox had undone. {text}",
                 unknown_effect=True,
                 output_file=whole,
             )

@@ -42,9 +42,9 @@ class Task:
     name: ClassVar[str] = TASK
     effect: ClassVar[Effect] = Effect.TASK
     description: ClassVar[str] = (
-        "Give a part of the work to a sub-agent: the same tools, a window of its own, nothing of this conversation. "
-        "For wide searches and for parts that do not depend on each other; several calls in one reply work side by "
-        "side. Its answer is the result."
+        "Give a part of the work to a sub-agent: the same tools, a context window of its own, nothing of this "
+        "conversation. For wide searches and for parts that do not depend on each other; several calls in one reply "
+        "work side by side. Its answer is the result."
     )
     parameters: ClassVar[dict[str, Any]] = schema(
         "name",

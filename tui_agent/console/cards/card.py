@@ -198,7 +198,7 @@ class Card(Vertical):
             return True
         body.scroll_page_down(animate=False)
         self.app.notify(
-            "Not all of it has been on the screen yet: PgDn reads on, End goes to its end.",
+            "You have not seen all of it yet: PgDn reads on, End goes to its end.",
             timeout=4,
             markup=False,
         )

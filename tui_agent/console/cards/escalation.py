@@ -70,7 +70,7 @@ class EscalationCard(Card):
         if folds(self._attempts):
             choices.append(Choice("t", "whole error", "whole"))
         yield AnswerField(
-            _PLACEHOLDERS.get(asked.source, "Say what to do, or take a key below"),
+            _PLACEHOLDERS.get(asked.source, "Say what to do, or press a key below"),
             {choice.key for choice in choices},
         )
         yield Choices(choices)
@@ -171,8 +171,8 @@ class EscalationCard(Card):
 
 
 _PLACEHOLDERS = {
-    "model": "Name another model, or take a key below",
-    "ask_operator": "Your answer, or take a key below",
-    "budget": "Another limit, or take a key below",
-    ABOUT_PLAN: "What should be otherwise? Or take a key below",
+    "model": "Name another model, or press a key below",
+    "ask_operator": "Your answer, or press a key below",
+    "budget": "Another limit, or press a key below",
+    ABOUT_PLAN: "What should be different? Or press a key below",
 }

@@ -161,7 +161,7 @@ class LiveCommands(LiveView, ShownCommands):
             with self.app.suspend():
                 text = await edit(prompt.whole_text)
         except SuspendNotSupported:
-            raise EditorError("This terminal cannot be lent to an editor.") from None
+            raise EditorError("An editor cannot be opened in this terminal.") from None
         else:
             prompt.put(text)
         finally:

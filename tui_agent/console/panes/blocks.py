@@ -326,7 +326,7 @@ def _what_then(entry: entries.FaultEntry) -> list[Span]:
                 Span(one_line(entry.next_model), "model"),
             ]
         case "shrink":
-            return [Span("the window is shrunk and the call made again", "muted")]
+            return [Span("the request is shortened and sent again", "muted")]
         case "text_calls":
             return [Span("it cannot call tools: its calls are written as text from now on", "muted")]
         case "next_iteration":

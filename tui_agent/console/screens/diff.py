@@ -130,7 +130,7 @@ class FilePane(LinePane):
 
 def _nothing_to_show(file: FileDiff) -> str:
     if "Binary files" in file.diff or "GIT binary patch" in file.diff:
-        return "This file is no text."
+        return "This file is not text."
     return "No line of this file was changed: it is empty, or its mode changed."
 
 

@@ -30,7 +30,7 @@ from tui_agent.store.checkpoints import FileChange
 from tui_agent.terminal_text import one_line, sanitize_paste
 
 HINTS = (
-    Hint("Enter", "fork and go over", "enter"),
+    Hint("Enter", "fork and open it", "enter"),
     Hint("Esc", "cancel", "escape"),
     Hint("Tab", "next field", "tab"),
 )

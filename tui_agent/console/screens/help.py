@@ -214,7 +214,7 @@ STRIP: Rows = (
 BADGES: Rows = (
     ("CONTINUE", "Go on as planned."),
     ("GUIDE", "Something failed: the model is told what to do about it."),
-    ("DOUBTFUL", "Nothing is asked yet, but runs that stood so seldom went on well."),
+    ("DOUBTFUL", "Nothing is asked yet, but runs in this state seldom went on well."),
     ("PIVOT", "No progress, and errors repeat: the model is asked for another approach."),
     ("BLOCKED", "A call failed too often and is not run until you allow it, or something has changed."),
     ("ASK", "You are asked."),

@@ -101,7 +101,7 @@ class KeysScreen(Catalog[Command, None]):
         """`applied` lets the keys of changed settings be in force; `taken`: keys that are no action's."""
         super().__init__(
             "Keys",
-            "Look for an action; cards, lists and panes keep theirs",
+            "Look for an action; keys of cards, lists and panes are fixed",
             KeyList(),
             (
                 Hint("Enter", "another key", "enter"),

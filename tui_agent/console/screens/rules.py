@@ -143,7 +143,9 @@ class RulesScreen(Catalog[RuleRow, None]):
         if self._judged is not None:
             self.known.update(judgement_in_words(self._judged))
         elif not self.list.rows:
-            self.known.update(Content("No rule is set. ^N adds one; an approval card leaves one behind."))
+            self.known.update(
+                Content("No rule is set. ^N adds one. Lasting answers to approvals become rules, too.")
+            )
         else:
             super().describe()
 
@@ -154,7 +156,7 @@ class RulesScreen(Catalog[RuleRow, None]):
         own = row.placed.scope in {"session", "workspace"}
         where = f"{origin[0].upper()}{origin[1:]}." if own else f"From {short(origin)}."
         if not row.placed.scope:
-            where += " It is changed where it stands."
+            where += " Change it there."
         return Content.assemble(
             (revealed_line(row.rule.text, 400), "bold"), f": {words}\n", (used + where, "$muted")
         )
@@ -171,7 +173,7 @@ class RulesScreen(Catalog[RuleRow, None]):
         self._edit(None)
 
     def _refuse(self, row: RuleRow) -> None:
-        self.notify(f"This rule is from {row.origin}; it is changed there.", severity="warning", markup=False)
+        self.notify(f"This rule is from {row.origin}; change it there.", severity="warning", markup=False)
 
     @work(group="change")
     async def _edit(self, row: RuleRow | None) -> None:

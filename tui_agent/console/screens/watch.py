@@ -190,7 +190,7 @@ class WatchScreen(FollowedScreen):
             try:
                 self._watching.answer(event.answer.text)
             except OSError as error:
-                self.say(f"The answer could not be left for the agent: {error.strerror or error}", "error")
+                self.say(f"The answer could not be handed to the agent: {error.strerror or error}", "error")
             else:
                 self.say("The agent reads the answer with its next step.")
 

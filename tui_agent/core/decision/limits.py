@@ -44,8 +44,8 @@ def _unpriced(state: RunState) -> events.Notice | None:
     if limit is None or not state.metrics.usage.unpriced or state.unpriced_noticed:
         return None
     text = (
-        f"A call of {state.run.model} has no known price: the limit of {limit} USD is held against "
-        "what the other calls cost. [prices] in the configuration says it."
+        f"A call of {state.run.model} has no known price: the limit of {limit} USD counts "
+        "the other calls alone. Set its price in the configuration, under [prices]."
     )
     return events.Notice(severity="warning", text=text, origin="cost")
 

@@ -50,8 +50,10 @@ def _too_small(state: RunState, model: str) -> events.StopRequested | None:
         return None
     run = state.run
     own = run.context_tokens is not None and run.context_tokens == limit
-    whose = "The budget (context_tokens)" if own else f"The window of {model}, less room for the reply,"
-    todo = "Allow more" if own else "Start the server with a larger window, choose another model"
+    whose = (
+        "The budget (context_tokens)" if own else f"The context window of {model}, less room for the reply,"
+    )
+    todo = "Allow more" if own else "Start the server with a larger context window, choose another model"
     reason = (
         f"{whose} is {limit:,} tokens, and a request needs about {needed:,} of them: {run.system_tokens:,} for the "
         f"system prompt, {run.tools_tokens:,} for the tools, {task:,} for the task. Nothing was sent. "

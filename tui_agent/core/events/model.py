@@ -222,7 +222,7 @@ class ModelFaulted(Event):
             case "fallback":
                 return f"falling back to {self.next_model}"
             case "shrink":
-                return "the window is shrunk and the call made again"
+                return "the request is shortened and sent again"
             case "text_calls":
                 return "calls are written as text"
             case "next_iteration":

@@ -21,7 +21,7 @@ def _cut(event: events.WindowCut) -> str:
     """What left the window; where no step did, long results were shortened."""
     if not event.groups:
         return f"results of more than {event.longest_result:,} characters were cut in the middle"
-    return f"{counted(event.groups, 'step')} left the window"
+    return f"{counted(event.groups, 'step')} left out of requests"
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _withheld(event: events.VerdictReached) -> list[events.VerdictRecord]:
 
 
 def _recovered(incident: Incident) -> str:
-    what = {MODEL_CALL: "the model answers", REPLY_FORM: "the reply is in form"}.get(
+    what = {MODEL_CALL: "the model answers", REPLY_FORM: "the reply has the right form"}.get(
         incident.key, incident.tool
     )
     failures = counted(incident.times, "failure")

@@ -172,11 +172,11 @@ def plan(
         return FaultPlan("stop", fault_words(fault))
     if fault.kind is FaultKind.CONTEXT_OVERFLOW:
         if faults.shrinks < policy.shrinks and can_shrink:
-            return FaultPlan("shrink", "The prompt is too long: the window is shrunk")
+            return FaultPlan("shrink", "The prompt is too long: the request is shortened")
         times = (
-            f"after {counted(faults.shrinks, 'shrinking')} of the window"
+            f"after it was shortened {counted(faults.shrinks, 'time')}"
             if faults.shrinks
-            else "and cannot be shrunk"
+            else "and cannot be shortened"
         )
         return FaultPlan("degrade", f"The prompt is too long {times}: {fault.message} {_WAYS_ON}")
     return _transient(policy, faults, fault, operator_present, fallbacks, jitter)
@@ -222,7 +222,10 @@ def backoff(policy: RecoveryPolicy, tries: int, jitter: float) -> float:
     return min(policy.backoff_cap, policy.backoff_base * 2.0**doublings) * (0.5 + jitter / 2)
 
 
-_WAYS_ON = "Ways on: a model with a larger window (/model, --model), /compact, or smaller results (a part of the file)."
+_WAYS_ON = (
+    "Ways on: a model with a larger context window (/model, --model), /compact, "
+    "or smaller results (a part of the file)."
+)
 
 
 def fault_words(fault: Fault) -> str:

@@ -127,7 +127,7 @@ class RecoveryPolicy(BaseModel):
     bad_output_retries: CountFrom0 = 2
     """Retries for empty or malformed output."""
     shrinks: CountFrom0 = 2
-    """How often the window is shrunk for a prompt that is too long, before the partial answer."""
+    """How often the request is shortened for a prompt that is too long, before the partial answer."""
     backoff_base: Seconds = 1.0
     """Seconds; upper bound of the first wait, doubled with each try."""
     backoff_cap: Seconds = 60.0

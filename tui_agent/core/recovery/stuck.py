@@ -105,7 +105,7 @@ class Pattern:
             return f"{calls} with one and the same result, and nothing changed in between"
         if self.name == MONOLOGUE:
             return "several messages in a row without a tool call"
-        return "the prompt stays too long although the window was shrunk"
+        return "the prompt stays too long although the request was shortened"
 
 
 @dataclass(frozen=True)

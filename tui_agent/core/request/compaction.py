@@ -38,9 +38,9 @@ _LISTED = 20
 _LONGEST_LINE = 300
 
 NOTHING = "There is nothing to summarise yet: the newest step and what the operator said always stay."
-TOO_LONG = "What is to be summarised does not fit into the window of the model that would do it."
+TOO_LONG = "The part to summarise does not fit into the context window of the model that would do it."
 CUT_SHORT = "The summary was interrupted."
-OPENING = "The older part of this conversation is about to leave the window."
+OPENING = "The older part of this conversation is about to leave your context window."
 """How the request for a summary begins."""
 
 _INSTRUCTION = (

@@ -196,7 +196,7 @@ def _remark(left: Sequence[Group], changed_files: Sequence[str]) -> str:
     )
     used = ", ".join(f"{name} ×{count}" for name, count in tools.most_common(8))
     parts = [
-        f"[{len(left)} earlier steps of this conversation are not shown any more, to keep it within the window."
+        f"[{len(left)} earlier steps of this conversation are not shown any more, to keep it within the context window."
     ]
     if used:
         parts.append(f"They called: {used}.")

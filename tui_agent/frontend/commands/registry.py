@@ -116,10 +116,10 @@ COMMANDS: tuple[Command, ...] = (
         ("allow", "ask", "deny", "remove"),
     ),
     Command("skills", "The skills that the agent can read; with a name: ask for that one", "[NAME]"),
-    Command("context", "What fills the model's window, by kind", replay=True),
+    Command("context", "What fills the model's context window, by kind", replay=True),
     Command(
         "compact",
-        "Put a summary in the place of the conversation's older part; with a text: what it should hold",
+        "Replace the older part of the conversation by a summary; with a text: what it should hold",
         "[TEXT]",
     ),
     Command("breaker", "Open or close a tool's circuit breaker by hand", "TOOL open|close"),
@@ -193,7 +193,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("sessions", "Look through saved sessions", replay=True),
     Command(
         "fork",
-        "Go on from here in a session of its own: what if policy, model, answer or note were another",
+        "Start a new session from here: what if the policy, model, answer or note were different",
         replay=True,
     ),
     Command(
@@ -212,7 +212,7 @@ COMMANDS: tuple[Command, ...] = (
         "[FORMAT] [FILE]",
         replay=True,
     ),
-    Command("copy", "Copy the newest reply, and say how", replay=True),
+    Command("copy", "Copy the newest reply to the clipboard", replay=True),
     Command("suspend", "Back to the shell for a while; fg returns here", key="ctrl+z", replay=True),
     Command("quit", "Leave; the session is kept", key="ctrl+q", replay=True),
 )

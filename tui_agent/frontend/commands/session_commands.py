@@ -214,7 +214,7 @@ async def _picked_model(view: LiveView) -> str:
     view.say("Looking for models…")
     settings = view.session.settings
     rows = [row for row in await found_now(settings) if row.value.api_base in {"", settings.api_base}]
-    remark = "No profile, no server and no provider's key was found; a name that you write is taken."
+    remark = "No profile, no server and no provider's key was found. You may write any name."
     chosen = await view.choose("Model of the next call", rows, "" if rows else remark, name_as_written)
     return "" if chosen is None else str(chosen.model)
 
@@ -380,7 +380,7 @@ async def explain(view: View, seq: int = 0, call_id: str = "") -> str:
     try:
         found = await view.gather_why(seq, call_id)
     except (JournalError, IndexError) as error:
-        raise ValueError(f"The journal does not tell: {error}") from error
+        raise ValueError(f"The journal cannot be read: {error}") from error
     await view.show_report("Why?", lambda width: why_lines(found, width), 110)
     return ""
 

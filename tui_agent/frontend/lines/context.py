@@ -1,4 +1,4 @@
-"""What fills the model's window, by kind, and when a summary will be made: the lines that `/context` shows."""
+"""What fills the model's context window, by kind, and when a summary will be made: the lines that `/context` shows."""
 
 from __future__ import annotations
 
@@ -92,11 +92,11 @@ def _columns(name: str, tokens: int, share: float, count: str, role: str, sign: 
 def sentences(use: ContextUse) -> Iterator[str]:
     """What left the window, when a summary is made, and how the provider counts."""
     if use.left_out:
-        yield f"{counted(use.left_out, 'earlier step')} left the window or stand in a summary."
+        yield f"{counted(use.left_out, 'earlier step')} are left out of requests, or replaced by a summary."
     if use.compact_at is not None:
         yield f"{_MARK} A summary is made at about {compact(use.compact_at)} tokens; /compact makes one now."
     elif use.budget is None:
-        yield "The window of this model is unknown; set it with --context-tokens. /compact makes a summary."
+        yield "The context window of this model is unknown; set it with --context-tokens. /compact makes a summary."
     else:
         yield "No summary is made by itself (compact_at = 0); /compact makes one."
     if use.calibration != 1.0:

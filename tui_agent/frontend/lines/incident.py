@@ -50,7 +50,7 @@ LADDER: dict[str, Rung] = {
 MODEL_LADDER: dict[str, Rung] = {
     "model.retry": Rung("retry", "the model is called again"),
     "model.text_calls": Rung("calls as text", "the model writes its calls as text"),
-    "model.shrink": Rung("smaller window", "the window is shrunk"),
+    "model.shrink": Rung("shorter request", "the request is shortened"),
     "model.fallback": Rung("next model", "another model is called"),
     "model.next_iteration": Rung("next step", "the next step tries again"),
     "model.ask": LADDER["escalate"],

@@ -121,7 +121,7 @@ async def stdio(entry: ServerEntry, line: Line, sandbox: Sandbox) -> AsyncIterat
     """
     inside = Inside(sandbox)
     async with inside, _talking(entry, line, sandbox, inside) as streams:
-        inside.look_after(lambda: line.end("it wrote again what the sandbox had taken back"))
+        inside.look_after(lambda: line.end("it wrote again what the sandbox had undone"))
         yield streams
 
 
