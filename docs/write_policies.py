@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tui_agent.analysis.runs import FileReport, Presence, analyze
-from tui_agent.analysis.summary import Summary, Trips, summaries
+from tui_agent.analysis.summary import PolicySummary, Trips, summaries
 from tui_agent.analysis.table import failure_table, percent, verdict_table
 from tui_agent.core.names import POLICIES
 
@@ -75,7 +75,7 @@ def _section(recordings: Recordings) -> str:
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
-def _described(files: Sequence[FileReport], total: Summary) -> str:
+def _described(files: Sequence[FileReport], total: PolicySummary) -> str:
     sources = sorted({row.source for file in files for row in file.rows})
     models = sorted({row.model for file in files for row in file.rows} - {""})
     facts = [
@@ -99,7 +99,7 @@ TELLS_APART = 0.10
 """Share of unsolved runs interrupted, less the share of solved ones, from which a policy tells them apart."""
 
 
-def verdicts_in_words(totals: Sequence[Summary]) -> str:
+def verdicts_in_words(totals: Sequence[PolicySummary]) -> str:
     """What the verdicts of each policy are worth on these runs: a list, and the conclusion from it."""
     lines = [f"- `{total.policy}` {_reach(total)}." for total in totals]
     gains = {total.policy: _gain(total) for total in totals if total.solved and total.unsolved}
@@ -122,14 +122,14 @@ def verdicts_in_words(totals: Sequence[Summary]) -> str:
     return "\n".join([*lines, "", conclusion])
 
 
-def _reach(total: Summary) -> str:
+def _reach(total: PolicySummary) -> str:
     interrupted, ended = total.interrupted, total.ended
     if not interrupted.runs:
         return "interrupts no run"
     return f"interrupts {_of_graded(interrupted, total)}, and ends {_of_graded(ended, total)}"
 
 
-def _of_graded(trips: Trips, total: Summary) -> str:
+def _of_graded(trips: Trips, total: PolicySummary) -> str:
     if not trips.runs:
         return "none"
     parts = []
@@ -144,7 +144,7 @@ def _share(part: int, whole: int) -> str:
     return percent(part / whole) if part else "none"
 
 
-def _gain(total: Summary) -> float:
+def _gain(total: PolicySummary) -> float:
     interrupted = total.interrupted
     return interrupted.true_trips / total.unsolved - interrupted.false_trips / total.solved
 
@@ -154,7 +154,7 @@ def _listed(policies: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def failures_in_words(totals: Sequence[Summary]) -> str:
+def failures_in_words(totals: Sequence[PolicySummary]) -> str:
     """What became of the failures that `combined` counts."""
     total = next((one for one in totals if one.policy == "combined"), None)
     if total is None or not total.failures:

@@ -121,7 +121,7 @@ class Simple:
 
 
 @dataclass(frozen=True)
-class Group:
+class CommandGroup:
     """`( … )` or `{ …; }`."""
 
     body: Script
@@ -132,7 +132,7 @@ class Compound:
     """`if`, `for`, `while`, `case`: passed over, nothing is known of what runs last in it."""
 
 
-Command = Simple | Group | Compound
+Command = Simple | CommandGroup | Compound
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class Script:
                     match command:
                         case Simple():
                             yield command
-                        case Group(body):
+                        case CommandGroup(body):
                             yield from body.simple_commands()
 
 
@@ -307,7 +307,7 @@ class _Structure:
     def command(self, node: Node, depth: int) -> Command:
         kind = node.type
         if kind == "subshell" or (kind == "compound_statement" and node.children[0].type == "{"):
-            return Group(self.script(node, depth))
+            return CommandGroup(self.script(node, depth))
         if kind in _COMPOUNDS:
             return Compound()
         if kind == "compound_statement":

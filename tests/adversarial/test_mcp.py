@@ -26,7 +26,7 @@ from tui_agent.session.opening import open_session
 from tui_agent.tools.mcp import connection
 from tui_agent.tools.mcp.offer import offered_schema
 from tui_agent.tools.mcp.patience import Patience
-from tui_agent.tools.mcp.status import Status
+from tui_agent.tools.mcp.status import ServerStatus
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ async def test_a_server_that_fails_again_and_again_is_given_up_and_tried_later(t
         finished = await live.run()
         assert finished.outcome is events.Outcome.ANSWERED
         tried = standing(live, "bad")
-        assert tried.status in {Status.OPEN, Status.CONNECTING}
+        assert tried.status in {ServerStatus.OPEN, ServerStatus.CONNECTING}
 
 
 @attack(
@@ -195,7 +195,7 @@ async def test_a_mute_server_holds_up_nothing_and_nothing_of_it_stays(
     async with session_with(tmp_path, {"mute": raw("mute")}, turns(), patience=0.1) as live:
         finished = await live.run()
         assert finished.outcome is events.Outcome.ANSWERED
-        await eventually(lambda: standing(live, "mute").status is Status.RETRYING)
+        await eventually(lambda: standing(live, "mute").status is ServerStatus.RETRYING)
         assert "did not answer within 0.5 s" in standing(live, "mute").why
     await eventually(lambda: not commands_with("raw_server.py\0mute") and not commands_with("sleep\x00300"))
 
@@ -287,7 +287,7 @@ async def test_without_the_package_the_operator_is_given_the_command_that_instal
         assert [
             event.text for event in live.of(events.Notice) if "pip install 'agent-tui[mcp]'" in event.text
         ]
-        assert standing(live, "a").status is Status.FAILED
+        assert standing(live, "a").status is ServerStatus.FAILED
 
 
 @attack(
@@ -319,7 +319,7 @@ async def test_a_server_of_a_checkout_starts_only_after_exactly_its_entry_was_ag
     refusing = ScriptedOperator(consultations=deque([ServerReply("decline")]))
     async with session_with(tmp_path, {"raw": raw()}, turns(), operator=refusing) as live:
         await eventually(lambda: live.of(events.ServerAnswered))
-        assert standing(live, "raw").status is Status.UNTRUSTED
+        assert standing(live, "raw").status is ServerStatus.UNTRUSTED
         asked = refusing.consulted[0]
         assert "raw_server.py" in asked.message
     for entry, purposes in ((raw(), []), (raw("other"), ["trust"]), (raw("other"), [])):

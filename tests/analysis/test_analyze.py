@@ -14,7 +14,7 @@ from tests.formats import samples
 from tests.formats.samples import TRAJECTORIES
 from tui_agent.analysis.patterns import joined, pattern_of
 from tui_agent.analysis.runs import FileReport, First, RunReport, analyze
-from tui_agent.analysis.summary import Summary, summaries
+from tui_agent.analysis.summary import PolicySummary, summaries
 from tui_agent.analysis.table import as_csv, as_html, as_json, as_text
 from tui_agent.cli import analyze as command
 from tui_agent.cli.options import UsageError
@@ -30,7 +30,7 @@ def _rows(files: list[FileReport]) -> list[RunReport]:
     return [row for file in files for row in file.rows]
 
 
-def _by_policy(files: list[FileReport]) -> dict[str, Summary]:
+def _by_policy(files: list[FileReport]) -> dict[str, PolicySummary]:
     return {total.policy: total for total in summaries(files)}
 
 

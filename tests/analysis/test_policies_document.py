@@ -12,7 +12,7 @@ import pytest
 
 from tests.analysis.test_analyze import recording
 from tui_agent.analysis.runs import FileReport, RunReport
-from tui_agent.analysis.summary import Summary, Trips, summaries
+from tui_agent.analysis.summary import PolicySummary, Trips, summaries
 from tui_agent.core.names import POLICIES
 
 SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "write_policies.py"
@@ -69,7 +69,7 @@ def test_the_words_follow_from_the_figures(script: ModuleType) -> None:
     assert "No policy tells solved from unsolved" in script.verdicts_in_words([quiet, harmful])
 
 
-def summary(policy: str, interrupted: tuple[int, int], ended: tuple[int, int] = (0, 0)) -> Summary:
+def summary(policy: str, interrupted: tuple[int, int], ended: tuple[int, int] = (0, 0)) -> PolicySummary:
     """Of 100 solved and 50 unsolved runs."""
     trips = [Trips(sum(pair), *pair, 3 if sum(pair) else None) for pair in (interrupted, ended)]
     empty = summaries([FileReport("a", (RunReport("a", policy),))])[0]

@@ -10,7 +10,7 @@ import pytest
 
 from tests import openai_server as server
 from tests.bench.harness import CASES, journal, ran, without_times
-from tui_agent.bench.case import Call, Fault, Step, all_cases
+from tui_agent.bench.case import Call, InjectedFault, Step, all_cases
 from tui_agent.bench.kept import RememberingBash
 from tui_agent.bench.operators import Kind
 from tui_agent.bench.run import RealModel
@@ -81,7 +81,7 @@ async def test_a_fault_of_the_model_is_waited_for_by_the_clock_of_the_run_alone(
 async def test_a_fault_of_a_tool_is_what_the_model_sees(
     tmp_path: Path, effect: str, written: bool, result: str
 ) -> None:
-    fault = Fault("tool", tool="write_file", effect=effect, message="as the case says")  # type: ignore[arg-type]
+    fault = InjectedFault("tool", tool="write_file", effect=effect, message="as the case says")  # type: ignore[arg-type]
     step = Step(Call("write_file", {"path": "out.txt", "content": "HELLO"}), fails=True)
     await ran(tmp_path, replace(PLAIN, faults=(fault,), steps=(step,)))
     ended = next(event for event in journal(tmp_path) if event["type"] == result)
@@ -91,8 +91,8 @@ async def test_a_fault_of_a_tool_is_what_the_model_sees(
 
 async def test_the_world_changes_files_between_two_calls(tmp_path: Path) -> None:
     changes = (
-        Fault("world", at=2, write={"in.txt": "other"}),
-        Fault("world", at=3, remove=("in.txt",)),
+        InjectedFault("world", at=2, write={"in.txt": "other"}),
+        InjectedFault("world", at=3, remove=("in.txt",)),
     )
     look = Step(Call("read_file", {"path": "in.txt"}), fails=True)
     await ran(tmp_path, replace(PLAIN, faults=changes, steps=(look, look, look)))
@@ -137,13 +137,13 @@ async def test_an_auth_fault_ends_the_run_and_says_when_a_person_is_needed(tmp_p
 
 
 async def test_a_request_fails_by_number_or_until_a_second_of_the_run() -> None:
-    assert [Fault("model", at=2, times=2).covers(count) for count in (1, 2, 3, 4)] == [
+    assert [InjectedFault("model", at=2, times=2).covers(count) for count in (1, 2, 3, 4)] == [
         False,
         True,
         True,
         False,
     ]
-    assert Fault("model", at=2, times=0, kind=FaultKind.AUTH).covers(50)
+    assert InjectedFault("model", at=2, times=0, kind=FaultKind.AUTH).covers(50)
 
 
 async def test_any_run_opens_in_replay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,7 +191,7 @@ async def test_a_real_model_waits_for_its_server_and_not_for_the_faults_of_a_cas
     tmp_path: Path, lent_hosts: float
 ) -> None:
     script = [server.calls([("write_file", '{"path": "result.txt", "content": "x"}')]), server.text("Done.")]
-    fault = Fault("model", kind=FaultKind.RATE_LIMIT, until=120.0, retry_after=60.0)
+    fault = InjectedFault("model", kind=FaultKind.RATE_LIMIT, until=120.0, retry_after=60.0)
     began = time.monotonic()
     async with server.OpenAIServer(script) as served:
         case = replace(PLAIN, faults=(fault,))
@@ -202,7 +202,7 @@ async def test_a_real_model_waits_for_its_server_and_not_for_the_faults_of_a_cas
 
 
 async def test_a_server_comes_back_by_the_replies_of_the_model_and_not_by_tries(tmp_path: Path) -> None:
-    away = Fault("tool", tool="read_file", back=3, message="exit code 7: Connection refused")
+    away = InjectedFault("tool", tool="read_file", back=3, message="exit code 7: Connection refused")
     look = Step(Call("read_file", {"path": "in.txt"}), fails=True)
     other = Step(Call("list_dir", {"path": "."}))
     await ran(tmp_path, replace(PLAIN, faults=(away,), steps=(look, other, look)))

@@ -24,7 +24,7 @@ from tui_agent.models import protocol
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline
 from tui_agent.session.opening import open_session
 from tui_agent.session.session import Session
-from tui_agent.tools.dialogue import AskOperator, Finish
+from tui_agent.tools.dialogue import AskOperator, FinishRun
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.registry import ToolRegistry
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
@@ -241,7 +241,7 @@ class LoopPlayer:
         named = {call.tool for reply in replies for call in reply.calls if call.outcome != "unknown"}
         names = (set(self.case.tools) or named | EFFECTS.keys() | {"bash"}) - {"finish", "ask_operator"}
         made = [CaseTool(name, Effect(EFFECTS.get(name, "command")), self.calls) for name in sorted(names)]
-        return ToolRegistry([*made, AskOperator(), Finish()])
+        return ToolRegistry([*made, AskOperator(), FinishRun()])
 
     def _heard(self, event: events.Event, _: RunState) -> None:
         self.happened.append(event)

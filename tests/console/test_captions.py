@@ -13,7 +13,7 @@ from tui_agent.console.looks.captions import HOLDS
 from tui_agent.console.program import ConsoleApp
 from tui_agent.core.state import RunState
 from tui_agent.frontend.arguments import ConsoleArguments
-from tui_agent.models.scenario import Moment
+from tui_agent.models.scenario import CaptionMoment
 from tui_agent.models.scenario_file import load_scenario, scenario_names
 
 SCRIPT = """
@@ -130,12 +130,12 @@ async def test_the_card_has_the_room_of_a_low_terminal(tmp_path: Path) -> None:
 
 
 def test_every_moment_can_be_told_from_a_state() -> None:
-    assert set(HOLDS) == set(Moment)
+    assert set(HOLDS) == set(CaptionMoment)
     assert not any(holds(RunState()) for holds in HOLDS.values())
 
 
 @pytest.mark.parametrize("name", scenario_names())
 def test_every_demo_begins_and_ends_with_one_and_none_is_long(name: str) -> None:
     captions = load_scenario(name).captions
-    assert (captions[0].moment, captions[-1].moment) == (Moment.BEGUN, Moment.DONE)
+    assert (captions[0].moment, captions[-1].moment) == (CaptionMoment.BEGUN, CaptionMoment.DONE)
     assert max(len(caption.text) for caption in captions) <= 240

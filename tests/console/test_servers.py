@@ -14,18 +14,20 @@ from tui_agent.frontend.commands.server_entries import PromptError, invoked, men
 from tui_agent.frontend.lines.server_question import FieldError, read_value
 from tui_agent.runtime.operator import ServerReply
 from tui_agent.tools.errors import ToolError
-from tui_agent.tools.mcp.servers import Row
-from tui_agent.tools.mcp.status import Prompt, PromptArgument, Resource, Status
+from tui_agent.tools.mcp.servers import ServerRow
+from tui_agent.tools.mcp.status import PromptArgument, Resource, ServerPrompt, ServerStatus
 
-ROW = Row(
+ROW = ServerRow(
     ServerEntry("my bench", "workspace", Path(".mcp.json"), {"command": "run-it"}, command="run-it"),
-    Status.READY,
+    ServerStatus.READY,
     resources=(
         Resource("notes://today", "today", "What is on \x1b[2Jtoday"),
         Resource("notes://of/{day}", "a day", template=True),
     ),
     prompts=(
-        Prompt("review", "Review a file", (PromptArgument("path", required=True), PromptArgument("how"))),
+        ServerPrompt(
+            "review", "Review a file", (PromptArgument("path", required=True), PromptArgument("how"))
+        ),
     ),
     server="bench 1",
 )
@@ -37,7 +39,7 @@ class Servers:
     def __init__(self) -> None:
         self.asked: list[tuple[Any, ...]] = []
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ServerRow]:
         return [ROW]
 
     async def read_resource(self, server: str, uri: str) -> str:

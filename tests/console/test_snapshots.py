@@ -60,7 +60,7 @@ from tui_agent.frontend.arguments import ConsoleArguments
 from tui_agent.frontend.commands.view import RewindChoice
 from tui_agent.models import discovery
 from tui_agent.models.discovery import Discovery
-from tui_agent.permissions.rules import Rule, parse_rule
+from tui_agent.permissions.rules import PermissionRule, parse_rule
 from tui_agent.session.replay import Replay
 from tui_agent.session.rewind import RewindPlan, RewindPoint
 from tui_agent.store.checkpoints import FileChange
@@ -157,7 +157,7 @@ RULES = ("allow bash(pytest *)", "allow edit_file(src/**)", "ask bash(git push *
 class _NoRules:
     """No rule is kept for this workspace."""
 
-    def rules(self) -> list[Rule]:
+    def rules(self) -> list[PermissionRule]:
         return []
 
 

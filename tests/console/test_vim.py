@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 from textual.widgets import TextArea
 
 from tests.console.live_harness import live
-from tui_agent.console.prompt.vim import Mode, VimKeys
+from tui_agent.console.prompt.vim import VimKeys, VimMode
 from tui_agent.console.prompt.vim_text import motion, text_object
 
 KEYS = {
@@ -266,7 +266,7 @@ async def test_what_keys_make_of_a_text() -> None:
             app.area.move_cursor((0, 0))
             vim = VimKeys(app.area)
             await keys(pilot, vim, "⎋" + typed)
-            if marked(vim) != after or vim.mode is not Mode.NORMAL or vim.pending:
+            if marked(vim) != after or vim.mode is not VimMode.NORMAL or vim.pending:
                 wrong.append((typed, before, after, marked(vim), vim.mode, vim.pending))
     assert wrong == []
 
@@ -306,11 +306,11 @@ async def test_any_keys_leave_a_cursor_and_a_selection_that_are_in_the_text(
             )
             if not vim.mode.selects:
                 assert app.area.selection.is_empty
-            if vim.mode is Mode.NORMAL:
+            if vim.mode is VimMode.NORMAL:
                 row, column = app.area.cursor_location
                 assert column < len(lines[row]) or column == 0
         await keys(pilot, vim, "⎋⎋")
-        assert vim.mode is Mode.NORMAL
+        assert vim.mode is VimMode.NORMAL
         assert not vim.pending
 
 

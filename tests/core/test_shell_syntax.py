@@ -10,7 +10,15 @@ import pytest
 from tree_sitter import Node
 
 from tui_agent import shell_syntax
-from tui_agent.shell_syntax import Command, Group, Script, Simple, UnreadableCommand, parse, syntax_tree
+from tui_agent.shell_syntax import (
+    Command,
+    CommandGroup,
+    Script,
+    Simple,
+    UnreadableCommand,
+    parse,
+    syntax_tree,
+)
 
 
 def shown(script: Script) -> str:
@@ -31,7 +39,7 @@ def command(one: Command) -> str:
     match one:
         case Simple(words, redirected):
             return f"{list(words)}{'>' if redirected else ''}"
-        case Group(body):
+        case CommandGroup(body):
             return f"({shown(body)})"
         case _:
             return "..."

@@ -45,7 +45,10 @@ def test_a_verdict_without_anything_to_say_is_not_told() -> None:
 
 @pytest.mark.parametrize(
     ("groups", "said"),
-    [(2, "2 steps left out of requests"), (0, "results of more than 1,200 characters were cut in the middle")],
+    [
+        (2, "2 steps left out of requests"),
+        (0, "results of more than 1,200 characters were cut in the middle"),
+    ],
 )
 def test_a_cut_of_the_window_says_what_it_took(groups: int, said: str) -> None:
     cut = events.WindowCut(to_seq=0, groups=groups, tokens=40, longest_result=1_200)

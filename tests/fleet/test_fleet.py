@@ -17,7 +17,7 @@ from tui_agent.cli import main
 from tui_agent.core.events import ApprovalAsked
 from tui_agent.fleet.fleet import Bounds, Fleet, FleetRun, Place
 from tui_agent.fleet.hosts import LocalHost
-from tui_agent.fleet.kept import Kept, kept_for
+from tui_agent.fleet.kept import FleetRecord, kept_for
 from tui_agent.headless import HeadlessOperator
 from tui_agent.runtime.operator import ApprovalReply
 from tui_agent.store.journal import JOURNAL_NAME, read_journal
@@ -248,7 +248,7 @@ def test_two_fleets_do_not_carry_the_same_tasks_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tasks = written(tmp_path, 1)
-    first = Kept(kept_for(tasks, None))
+    first = FleetRecord(kept_for(tasks, None))
     assert main(["fleet", str(tasks), *given(tmp_path)]) == 2
     assert "Another fleet carries these tasks out" in capsys.readouterr().err
     first.close()

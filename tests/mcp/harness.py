@@ -13,7 +13,7 @@ from typing import Any
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import LiveSession, start_session
 from tui_agent.runtime.operator import ServerReply
-from tui_agent.tools.mcp.servers import Row
+from tui_agent.tools.mcp.servers import ServerRow
 
 HERE = Path(__file__).parent
 RAW_SERVER = HERE / "raw_server.py"
@@ -88,7 +88,7 @@ async def session_with(
         await live.close()
 
 
-def standing(live: LiveSession, name: str) -> Row:
+def standing(live: LiveSession, name: str) -> ServerRow:
     """How a server stands."""
     assert live.session.servers is not None
     return next(row for row in live.session.servers.rows() if row.name == name)

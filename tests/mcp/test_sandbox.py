@@ -13,7 +13,7 @@ from tests.sandbox.boxes import folder_at_home, needed
 from tui_agent.config.sections import SandboxSettings
 from tui_agent.core import events
 from tui_agent.sandbox import choose
-from tui_agent.tools.mcp.status import Status
+from tui_agent.tools.mcp.status import ServerStatus
 
 SERVER = one_tool_server(
     "probe",
@@ -62,7 +62,7 @@ async def test_a_server_of_the_workspace_is_in_the_sandbox(
         entry = {"command": "/usr/bin/env", "args": ["python3", "-I", "server.py"]}
         chosen = SandboxSettings.model_validate({"servers": servers})
         async with session_with(folder, {"p": entry}, turns(call("p__probe")), sandbox=chosen) as live:
-            await eventually(lambda: standing(live, "p").status is Status.READY)
+            await eventually(lambda: standing(live, "p").status is ServerStatus.READY)
             unix.bind(str(workspace / "service"))
             unix.listen()
             await live.run()

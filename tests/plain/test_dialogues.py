@@ -10,7 +10,7 @@ import pytest
 from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
 from tui_agent.frontend.lines.escalation import EarlierFailure
 from tui_agent.plain import dialogues
-from tui_agent.plain.dialogues import Ask
+from tui_agent.plain.dialogues import LinePrompt
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, ServerReply
 from tui_agent.session.fork import ForkChoice
 from tui_agent.session.fork_point import ForkPoint
@@ -20,7 +20,7 @@ COMMAND = "make all\nrm -rf build"
 HOSTILE = "make all && " + "x" * 300 + "\n\x1b[2Krm -rf build"
 
 
-def held(dialogue: Generator[Ask, str, Any], *lines: str) -> tuple[Any, list[str]]:
+def held(dialogue: Generator[LinePrompt, str, Any], *lines: str) -> tuple[Any, list[str]]:
     """The answer after these lines (None: it still asks), and everything that was said."""
     said = list(next(dialogue).lines)
     for line in lines:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from tui_agent.playbook.book import HALF_LIFE, MOST_ENTRIES, MOST_REPAIRS, Book, wilson
-from tui_agent.playbook.lessons import Lesson, Repair, Sign, Try
+from tui_agent.playbook.lessons import FailureSign, Lesson, Repair, Try
 
-SIGN = Sign("bash|pytest|pytest: not found", "bash|pytest|<*>: not found", "", "pytest")
+SIGN = FailureSign("bash|pytest|pytest: not found", "bash|pytest|<*>: not found", "", "pytest")
 TEST = Repair("instead", "bin/test", "bin/test a", general=False)
 MODULE = Repair("instead", "python3 -m pytest", "python3 -m pytest a", general=True)
 
 
 def lesson(
-    *tries: tuple[Repair, bool], sign: Sign = SIGN, at_once: bool = False, told: bool = False
+    *tries: tuple[Repair, bool], sign: FailureSign = SIGN, at_once: bool = False, told: bool = False
 ) -> Lesson:
     return Lesson(
         sign, "not found", at_once, told, tuple(Try(repair, worked, told) for repair, worked in tries)
@@ -27,7 +27,7 @@ def book(*lessons: Lesson, at: float = 0.0, general: bool = False) -> Book:
     return made
 
 
-def said(known: Book, sign: Sign = SIGN, now: float = 0.0) -> str:
+def said(known: Book, sign: FailureSign = SIGN, now: float = 0.0) -> str:
     found = known.suggestion(sign, now, general=False)
     return "" if found is None else f"{found.repair} {found.worked}/{found.tried}"
 
@@ -105,7 +105,10 @@ def test_a_book_stays_bounded() -> None:
     repairs = [Repair("instead", f"way{n}", "", general=False) for n in range(20)]
     known = book(lesson(*((repair, True) for repair in repairs)))
     assert len(known.entries[0].repairs) == MOST_REPAIRS
-    many = [lesson(*([(TEST, True)] if n < 9 else []), sign=Sign(f"a{n}", "s", "", "x")) for n in range(600)]
+    many = [
+        lesson(*([(TEST, True)] if n < 9 else []), sign=FailureSign(f"a{n}", "s", "", "x"))
+        for n in range(600)
+    ]
     known = Book().learned("0", many, 0.0, general=False)
     assert len(known.entries) == MOST_ENTRIES
     assert sum(bool(entry.repairs) for entry in known.entries) == 9

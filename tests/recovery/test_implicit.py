@@ -13,7 +13,7 @@ from tui_agent.core.events import Failure, FailureKind, Level
 from tui_agent.core.recovery.claims import claims_tests_pass, files_claimed, files_named
 from tui_agent.core.recovery.command_reading import read
 from tui_agent.core.recovery.implicit import ImplicitFailures, takes_for_success
-from tui_agent.core.recovery.iteration import CallResult, Status, close
+from tui_agent.core.recovery.iteration import CallResult, CallStatus, close
 from tui_agent.core.recovery.output_signs import error_in, failing_line, ran_tests
 from tui_agent.core.recovery.policy import PRESETS
 
@@ -203,10 +203,10 @@ def test_a_sentence_tells_of_the_file_that_is_its_subject_or_its_source(
 
 @st.composite
 def results(draw: st.DrawFn) -> CallResult:
-    status = draw(st.sampled_from(list(Status)))
+    status = draw(st.sampled_from(list(CallStatus)))
     arguments, text = draw(INPUTS), draw(TEXTS)
     failure = None
-    if status is Status.FAILED:
+    if status is CallStatus.FAILED:
         failure = Failure(kind=FailureKind.TOOL_EXECUTION, message=text, tool="bash", input={}, iteration=1)
     tool = draw(st.sampled_from(["bash", "edit_file", "write_file", "read_file", "mcp__x"]))
     return CallResult(status, tool, arguments, "k", 0, text, failure, draw(st.booleans()), 1)
@@ -230,7 +230,7 @@ def test_it_never_says_more_than_guide_never_raises_and_says_nothing_twice(
 
 
 def _result(command: str, output: str) -> CallResult:
-    return CallResult(Status.SUCCEEDED, "bash", {"command": command}, "k", 0, output, None, False, 1)
+    return CallResult(CallStatus.SUCCEEDED, "bash", {"command": command}, "k", 0, output, None, False, 1)
 
 
 def _applied(command: str, output: str) -> None:

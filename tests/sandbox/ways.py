@@ -23,7 +23,7 @@ from tui_agent.config.sections import FileCommand, SandboxSettings
 from tui_agent.core import events
 from tui_agent.sandbox import choose
 from tui_agent.sandbox.mechanisms import Mechanism
-from tui_agent.tools.mcp.status import Status
+from tui_agent.tools.mcp.status import ServerStatus
 
 OBEYED = (
     ".envrc",
@@ -87,7 +87,7 @@ async def _server(folder: Path) -> LiveSession:
     entry = {"command": "/usr/bin/env", "args": ["python3", "-I", "server.py"]}
     walled = SandboxSettings(servers="workspace")
     async with session_with(folder, {"p": entry}, turns(call("p__run")), sandbox=walled) as live:
-        await eventually(lambda: standing(live, "p").status is Status.READY)
+        await eventually(lambda: standing(live, "p").status is ServerStatus.READY)
         await live.run()
     return live
 

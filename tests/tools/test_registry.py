@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from tests.tools.box import Box
 from tui_agent.core.events import Failure, FailureKind, ToolCall
-from tui_agent.tools.dialogue import Finish, OutsideLoopError
+from tui_agent.tools.dialogue import FinishRun, OutsideLoopError
 from tui_agent.tools.registry import InvalidCall, ToolRegistry, default_tools
 from tui_agent.tools.tool import Effect
 
@@ -303,7 +303,7 @@ SCHEMAS = st.fixed_dictionaries(
     {"type": "object", "not": {"required": ["path"]}, "properties": {"path": {"type": 3}}}, {"path": "a"}
 )
 def test_a_call_fits_exactly_where_its_schema_says_so(schema: Any, arguments: Any) -> None:
-    class Probe(Finish):
+    class Probe(FinishRun):
         name = "probe"
         parameters: ClassVar[dict[str, Any]] = schema
         accepted: ClassVar[dict[str, Any]] = schema

@@ -58,7 +58,7 @@ class Advice:
     go_on: str = ""
 
 
-class Lane:
+class AdvisedConversation:
     """One conversation as a session of ours."""
 
     def __init__(

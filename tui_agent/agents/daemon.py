@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from tui_agent.agents import dialects
-from tui_agent.agents.advisor import Advice, Advise, Lane, lane_folder
+from tui_agent.agents.advisor import Advice, Advise, AdvisedConversation, lane_folder
 from tui_agent.agents.dialect import Dialect, Heard, Moment
 from tui_agent.agents.hook_client import LARGEST
 from tui_agent.config.settings import Settings, load_settings
@@ -50,7 +50,7 @@ class Daemon:
     """The lanes, and what is answered to each event."""
 
     def __init__(self) -> None:
-        self._lanes: dict[tuple[str, str, str, str], Lane] = {}
+        self._lanes: dict[tuple[str, str, str, str], AdvisedConversation] = {}
         self._ended: list[tuple[Path, Settings]] = []
         """Conversations in which a run has ended since the playbook last learned."""
 
@@ -116,14 +116,18 @@ class Daemon:
             logger.info("%s %s: %s", dialect.name, heard.event, kind)
         return answer
 
-    def _lane(self, dialect: Dialect, heard: Heard, policy: str, settings: Settings, now: float) -> Lane:
+    def _lane(
+        self, dialect: Dialect, heard: Heard, policy: str, settings: Settings, now: float
+    ) -> AdvisedConversation:
         sessions = sessions_folder(settings.state_dir)
         key = (str(sessions), dialect.name, heard.session, heard.lane)
         lane = self._lanes.pop(key, None)
         if lane is None:
             chosen = preset(policy or settings.policy, **settings.recovery.overrides())
             folder = lane_folder(sessions, *key[1:], now)
-            lane = Lane(folder, heard, dialect, chosen, Redactor.from_environment(os.environ), now)
+            lane = AdvisedConversation(
+                folder, heard, dialect, chosen, Redactor.from_environment(os.environ), now
+            )
         self._lanes[key] = lane
         while len(self._lanes) > _LANES:
             self._lanes.pop(next(iter(self._lanes))).close()

@@ -28,7 +28,7 @@ _OURS = "agents/door.py"
 
 
 @dataclass(frozen=True)
-class Change:
+class SettingsChange:
     """A settings file before and after; equal where there is nothing to do. A file that is not there is ""."""
 
     path: Path
@@ -56,26 +56,26 @@ def installed(dialect: Dialect, path: Path) -> bool:
     return _OURS in _text(path)
 
 
-def to_install(dialect: Dialect, path: Path, command: str) -> Change:
+def to_install(dialect: Dialect, path: Path, command: str) -> SettingsChange:
     """Our command at each of the agent's events, in place of an older one of ours.
 
     Raises `OSError`, `UnicodeError`, and `ValueError` for a file that cannot be changed.
     """
     before = _text(path)
     after = dialect.settings.registry.add(_without_ours(dialect, before), dialect.events, command)
-    return Change(path, before, before if _same(before, after) else after)
+    return SettingsChange(path, before, before if _same(before, after) else after)
 
 
-def to_uninstall(dialect: Dialect, path: Path, state_dir: Path) -> Change:
+def to_uninstall(dialect: Dialect, path: Path, state_dir: Path) -> SettingsChange:
     """The file without our hooks; as it was, where nobody has changed it since. Raises as `to_install`."""
     now = _text(path)
     kept = _kept(state_dir, path)
     if kept is not None and kept[1] == now:
-        return Change(path, now, kept[0])
-    return Change(path, now, _without_ours(dialect, now))
+        return SettingsChange(path, now, kept[0])
+    return SettingsChange(path, now, _without_ours(dialect, now))
 
 
-def carry_out(change: Change, state_dir: Path, *, keep: bool) -> None:
+def carry_out(change: SettingsChange, state_dir: Path, *, keep: bool) -> None:
     """Write the file; `keep` what it held before, for `to_uninstall`. Raises `OSError`."""
     place = _kept_at(state_dir, change.path)
     if keep:

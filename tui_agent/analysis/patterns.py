@@ -21,7 +21,7 @@ _LONGEST = 200
 """Characters of a pattern's line."""
 
 
-class Pattern(NamedTuple):
+class ErrorPattern(NamedTuple):
     """What failures have in common."""
 
     kind: str
@@ -37,14 +37,14 @@ class Seen:
     runs: int = 0
 
 
-Patterns = dict[Pattern, Seen]
+Patterns = dict[ErrorPattern, Seen]
 
 
 def patterns_of(runs: Iterable[Imported]) -> Patterns:
     """The patterns of all failures in `runs`, in the order in which they first occur."""
     found: Patterns = {}
     for run in runs:
-        there: set[Pattern] = set()
+        there: set[ErrorPattern] = set()
         for failure in _failures(run.events):
             pattern = pattern_of(failure)
             seen = found.setdefault(pattern, Seen())
@@ -54,7 +54,7 @@ def patterns_of(runs: Iterable[Imported]) -> Patterns:
     return found
 
 
-def joined(all_patterns: Iterable[Patterns]) -> list[tuple[Pattern, Seen]]:
+def joined(all_patterns: Iterable[Patterns]) -> list[tuple[ErrorPattern, Seen]]:
     """The patterns of many files, the most frequent first; the same order for the same files."""
     sums: Patterns = {}
     for patterns in all_patterns:
@@ -65,7 +65,7 @@ def joined(all_patterns: Iterable[Patterns]) -> list[tuple[Pattern, Seen]]:
     return sorted(sums.items(), key=lambda item: (-item[1].failures, -item[1].runs, item[0]))
 
 
-def pattern_of(failure: events.Failure) -> Pattern:
+def pattern_of(failure: events.Failure) -> ErrorPattern:
     """The pattern of one failure. Of a command and of an exception the last line says most, else the first."""
     lines = [line.strip() for line in failure.message.splitlines() if line.strip()]
     head = lines[0] if lines else ""
@@ -73,7 +73,7 @@ def pattern_of(failure: events.Failure) -> Pattern:
         head = f"{head}: {lines[-1]}"
     elif head.startswith("Traceback ("):
         head = lines[-1]
-    return Pattern(str(failure.kind), failure.tool, clipped(normalise(head), _LONGEST))
+    return ErrorPattern(str(failure.kind), failure.tool, clipped(normalise(head), _LONGEST))
 
 
 def _failures(listed: Iterable[events.Event]) -> Iterator[events.Failure]:

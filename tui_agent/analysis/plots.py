@@ -46,7 +46,7 @@ class Point(NamedTuple):
     own: bool = False
 
 
-class Span(NamedTuple):
+class IntervalRow(NamedTuple):
     """A named row: a mean with its interval."""
 
     name: str
@@ -175,7 +175,7 @@ def _label(x: float, y: float, words: str, taken: list[_Area], lowest: float) ->
     return [*lead, _text(start, at, words, "start")]
 
 
-def rows(spans: Sequence[Span], low: float, high: float, title: str) -> str:
+def rows(spans: Sequence[IntervalRow], low: float, high: float, title: str) -> str:
     """Means with intervals over one scale in percentage points, a line at 0."""
     left, step = _room([span.name for span in spans]), 22
     height = step * len(spans) + 60

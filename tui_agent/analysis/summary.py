@@ -31,7 +31,7 @@ class Trips:
 
 
 @dataclass(frozen=True)
-class Summary:
+class PolicySummary:
     """Sums over all runs under one policy. Rates are None where there is nothing to divide by."""
 
     policy: str
@@ -65,7 +65,7 @@ class Summary:
     """Partial answers of all outcomes."""
 
 
-def summaries(files: Iterable[FileReport]) -> list[Summary]:
+def summaries(files: Iterable[FileReport]) -> list[PolicySummary]:
     """One summary a policy, in the order in which policies first occur."""
     groups: dict[str, list[RunReport]] = {}
     for file in files:
@@ -74,13 +74,13 @@ def summaries(files: Iterable[FileReport]) -> list[Summary]:
     return [_summary(policy, rows) for policy, rows in groups.items()]
 
 
-def _summary(policy: str, rows: Sequence[RunReport]) -> Summary:
+def _summary(policy: str, rows: Sequence[RunReport]) -> PolicySummary:
     def total(name: str) -> int:
         return sum(getattr(row, name) for row in rows)
 
     names = sorted({rule for row in rows for rule in row.rules})
     recovered = total("recovered_same_call") + total("recovered_worked_round")
-    return Summary(
+    return PolicySummary(
         policy=policy,
         runs=len(rows),
         solved=sum(row.solved is True for row in rows),

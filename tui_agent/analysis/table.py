@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tui_agent.analysis import plots
 from tui_agent.analysis.patterns import joined
 from tui_agent.analysis.runs import FileReport, First, RunReport
-from tui_agent.analysis.summary import LEVELS, Summary, Trips, summaries
+from tui_agent.analysis.summary import LEVELS, PolicySummary, Trips, summaries
 from tui_agent.core.names import FailureKind
 from tui_agent.parquet import Answer, columns_of
 from tui_agent.quantities import counted
@@ -94,7 +94,7 @@ def as_html(files: Sequence[FileReport], *, patterns: int = MOST_PATTERNS) -> st
     return plots.page(head, list(_drawings(files, totals)), tables + unread)
 
 
-def _drawings(files: Sequence[FileReport], totals: Sequence[Summary]) -> Iterator[tuple[str, str]]:
+def _drawings(files: Sequence[FileReport], totals: Sequence[PolicySummary]) -> Iterator[tuple[str, str]]:
     """Each with its heading."""
     graded = [total for total in totals if total.solved and total.unsolved]
     if graded:
@@ -157,23 +157,23 @@ def _unread(files: Sequence[FileReport]) -> Iterator[str]:
 # --- sums by policy -----------------------------------------------------------------------------------------
 
 
-def _verdicts(totals: Sequence[Summary]) -> Section:
+def _verdicts(totals: Sequence[PolicySummary]) -> Section:
     title = "By policy: runs in which each verdict was reached"
     if _graded(totals):
         title += " (false/true trips: on solved and on unsolved runs)"
     return Section(title, *_verdict_rows(totals))
 
 
-def _graded(totals: Sequence[Summary]) -> bool:
+def _graded(totals: Sequence[PolicySummary]) -> bool:
     return any(total.solved or total.unsolved for total in totals)
 
 
-def verdict_table(totals: Sequence[Summary], table: Table) -> str:
+def verdict_table(totals: Sequence[PolicySummary], table: Table) -> str:
     """Runs in which each verdict was reached; false and true trips where runs are graded."""
     return table(*_verdict_rows(totals))
 
 
-def _verdict_rows(totals: Sequence[Summary]) -> tuple[list[str], list[list[str]], int]:
+def _verdict_rows(totals: Sequence[PolicySummary]) -> tuple[list[str], list[list[str]], int]:
     graded = _graded(totals)
     head = [
         "policy",
@@ -193,12 +193,12 @@ def _verdict_rows(totals: Sequence[Summary]) -> tuple[list[str], list[list[str]]
     return head, body, 1
 
 
-def failure_table(totals: Sequence[Summary], table: Table) -> str:
+def failure_table(totals: Sequence[PolicySummary], table: Table) -> str:
     """What failed, and what became of it."""
     return table(*_failure_rows(totals))
 
 
-def _failure_rows(totals: Sequence[Summary]) -> tuple[list[str], list[list[str]], int]:
+def _failure_rows(totals: Sequence[PolicySummary]) -> tuple[list[str], list[list[str]], int]:
     head = [
         "policy", "calls", "errors", "error rate", "failures", "same call", "worked round", "unrecovered",
         "recovery rate", "partial answers", "rejected", "model faults", "retries", "coherence",
@@ -225,7 +225,7 @@ def _failure_rows(totals: Sequence[Summary]) -> tuple[list[str], list[list[str]]
     return head, body, 1
 
 
-def _rules(totals: Sequence[Summary]) -> Section:
+def _rules(totals: Sequence[PolicySummary]) -> Section:
     graded = _graded(totals)
     body = [
         [total.policy, rule, _trips(trips, graded=graded), _or_dot(trips.first_step)]

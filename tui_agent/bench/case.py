@@ -94,7 +94,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Fault:
+class InjectedFault:
     """Something that goes wrong at a seam.
 
     model: requests number `at` to `at + times - 1` fail with `kind` (times 0: from there on); or all before the
@@ -153,7 +153,7 @@ class Case:
     files: Mapping[str, str]
     check: tuple[Check, ...]
     steps: tuple[Step, ...]
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[InjectedFault, ...] = ()
     good: str = ""
     """What an operator says who knows."""
     bad: str = "Just try it once more."
@@ -248,11 +248,11 @@ def _step(table: Mapping[str, Any]) -> Step:
     return Step(**made)
 
 
-def _fault(table: Mapping[str, Any]) -> Fault:
+def _fault(table: Mapping[str, Any]) -> InjectedFault:
     numbers = {"kind": FaultKind, "at": int, "times": int, "back": int, "retry_after": float, "until": float}
     made = {key: numbers.get(key, lambda as_it_is: as_it_is)(value) for key, value in table.items()}
     made["remove"] = tuple(made.get("remove", ()))
-    return Fault(**made)
+    return InjectedFault(**made)
 
 
 def _filled(value: Any, values: Mapping[str, Any]) -> Any:

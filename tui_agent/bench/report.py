@@ -519,7 +519,7 @@ def page(rows: Sequence[Row], found: dict[str, Summary]) -> str:
         own = grouped[OWN]
         kinds = split([row for row in own if not row.negative], lambda row: row.kind)
         spans = [
-            plots.Span(kind, value.mean, value.low, value.high)
+            plots.IntervalRow(kind, value.mean, value.low, value.high)
             for kind, mine in sorted(kinds.items())
             if (value := difference(mine, grouped.get(REFERENCE, []), solved)).count
         ]
@@ -531,7 +531,7 @@ def page(rows: Sequence[Row], found: dict[str, Summary]) -> str:
             ("What each detector costs", True, interrupted),
         ):
             spans = [
-                plots.Span(name, value.mean, value.low, value.high)
+                plots.IntervalRow(name, value.mean, value.low, value.high)
                 for name in LEFT_OUT
                 if (others := grouped.get(f"without-{name}"))
                 and (

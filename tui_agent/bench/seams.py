@@ -9,9 +9,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tui_agent.bench.case import Fault
+from tui_agent.bench.case import InjectedFault
 from tui_agent.bench.clock import Clock
-from tui_agent.core.events import Fault as ModelFaultValue
+from tui_agent.core.events import Fault
 from tui_agent.core.names import FaultKind
 from tui_agent.models.protocol import Delta, Model, ModelFault, ModelRequest, Reply
 from tui_agent.tools.errors import ToolError
@@ -41,14 +41,14 @@ _WORDS = {
 class FaultyModel:
     """A model behind which requests fail as the case says."""
 
-    def __init__(self, model: Model, faults: tuple[Fault, ...], clock: Clock) -> None:
+    def __init__(self, model: Model, faults: tuple[InjectedFault, ...], clock: Clock) -> None:
         self._model = model
         self._faults = tuple(fault for fault in faults if fault.seam == "model")
         self._clock = clock
         self._requests = 0
-        self._raised: list[ModelFaultValue] = []
+        self._raised: list[Fault] = []
 
-    def raised(self, fault: ModelFaultValue) -> bool:
+    def raised(self, fault: Fault) -> bool:
         """Whether a fault is of the case, and not of the model behind it."""
         return fault in self._raised
 
@@ -59,7 +59,7 @@ class FaultyModel:
             if self._clock.passed < fault.until if fault.until else fault.covers(self._requests):
                 self._clock.pass_(1.0)
                 status, words = _WORDS.get(fault.kind, (None, fault.kind.in_words))
-                value = ModelFaultValue(
+                value = Fault(
                     kind=fault.kind,
                     message=fault.message or words,
                     status=status,
@@ -94,7 +94,7 @@ class World:
 
     def __init__(
         self,
-        faults: tuple[Fault, ...],
+        faults: tuple[InjectedFault, ...],
         workspace: Path,
         clock: Clock,
         before: Callable[[str, Mapping[str, Any]], Awaitable[None]],
@@ -124,7 +124,7 @@ class World:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(content, encoding="utf-8")
 
-    def fault_of(self, tool: str, arguments: Mapping[str, Any]) -> Fault | None:
+    def fault_of(self, tool: str, arguments: Mapping[str, Any]) -> InjectedFault | None:
         """The fault that this call meets."""
         said = "\n".join(map(str, arguments.values()))
         for place, fault in enumerate(self._faults):

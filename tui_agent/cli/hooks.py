@@ -16,7 +16,7 @@ from tui_agent.agents.dialect import Dialect
 from tui_agent.agents.dialects import DIALECTS
 from tui_agent.agents.installing import (
     SCOPES,
-    Change,
+    SettingsChange,
     carry_out,
     command_line,
     installed,
@@ -87,7 +87,9 @@ def main(arguments: Sequence[str]) -> int:
         ) from error
 
 
-def _changed(dialect: Dialect, change: Change, settings: Settings, *, install: bool, sure: bool) -> int:
+def _changed(
+    dialect: Dialect, change: SettingsChange, settings: Settings, *, install: bool, sure: bool
+) -> int:
     if change.before == change.after:
         state = "are in" if install else "are not in"
         sys.stdout.write(f"The hooks for {dialect.title} {state} {change.path}: nothing to do.\n")

@@ -33,8 +33,8 @@ from tui_agent.sandbox.taken_back import TakenBack, Watch
 from tui_agent.session.session import for_server, sandbox_policy
 from tui_agent.store.mcp_trust import McpTrust
 from tui_agent.terminal_text import one_line, sanitize
-from tui_agent.tools.mcp.servers import McpServers, Row
-from tui_agent.tools.mcp.status import Question, Reply, Status
+from tui_agent.tools.mcp.servers import McpServers, ServerRow
+from tui_agent.tools.mcp.status import Elicitation, ElicitationReply, ServerStatus
 from tui_agent.tools.registry import ToolRegistry
 
 _EXAMPLE = """
@@ -240,8 +240,8 @@ class _Looking:
         """Nobody is asked."""
         return False
 
-    async def ask(self, question: Question) -> Reply:
-        return Reply("decline")
+    async def ask(self, question: Elicitation) -> ElicitationReply:
+        return ElicitationReply("decline")
 
     async def sandbox(self, entry: ServerEntry) -> Sandbox:
         """The same sandbox as in a session."""
@@ -260,7 +260,7 @@ class _Looking:
     def starting(self, entry: ServerEntry) -> None:
         """Nothing is written."""
 
-    def changed(self, row: Row) -> None:
+    def changed(self, row: ServerRow) -> None:
         """Looked at in the end."""
 
     def notice(self, text: str) -> None:
@@ -269,13 +269,19 @@ class _Looking:
 
 async def _rows(
     settings: Settings, configured: ConfiguredServers, host: _Looking, seconds: float, *, offline: bool
-) -> list[Row]:
+) -> list[ServerRow]:
     if offline:
         rows = []
         for entry in configured.entries:
             allowed = entry.scope == "user" or host.trusted(entry) is True
-            status = Status.DISABLED if entry.disabled else Status.STOPPED if allowed else Status.UNTRUSTED
-            rows.append(Row(entry, status))
+            status = (
+                ServerStatus.DISABLED
+                if entry.disabled
+                else ServerStatus.STOPPED
+                if allowed
+                else ServerStatus.UNTRUSTED
+            )
+            rows.append(ServerRow(entry, status))
         return rows
     servers = McpServers(configured, ToolRegistry([]), host, settings.workspace)
     servers.start()
@@ -312,7 +318,7 @@ def _show(
     return 0
 
 
-def _described(row: Row, *, whole: bool) -> list[str]:
+def _described(row: ServerRow, *, whole: bool) -> list[str]:
     """A server in a few lines, or with all that it offers."""
     mark = {"connected": "✓", "failed": "✗", "given up for now": "✗", "connecting again": "✗"}.get(
         row.status, "·"
@@ -344,7 +350,7 @@ def _described(row: Row, *, whole: bool) -> list[str]:
     return lines
 
 
-def _as_json(row: Row) -> dict[str, Any]:
+def _as_json(row: ServerRow) -> dict[str, Any]:
     return {
         "name": row.name,
         "status": str(row.status),

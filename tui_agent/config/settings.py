@@ -71,7 +71,7 @@ from tui_agent.core.names import (
 )
 from tui_agent.core.recovery.policy import RecoveryPolicy
 from tui_agent.disk import user_path
-from tui_agent.permissions.rules import Rule, parse_rule
+from tui_agent.permissions.rules import PermissionRule, parse_rule
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -267,7 +267,7 @@ class Settings(BaseModel):
         """Whether somebody chose the value of a key, be it the default's."""
         return self.origin(key) != "default" or (not self._sources and key in self.model_fields_set)
 
-    def permission_rules(self) -> list[Rule]:
+    def permission_rules(self) -> list[PermissionRule]:
         """The configured permission rules of all sources, each with its place."""
         return [
             parse_rule(decision, text, self._rule_origins.get((decision.value, text), "settings"))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent.core import events
 from tui_agent.fleet import wire
-from tui_agent.fleet.kept import Kept, Known
+from tui_agent.fleet.kept import FleetRecord, TaskRecord
 from tui_agent.fleet.row import RunRow
 from tui_agent.store.journal import JOURNAL_NAME, sessions_folder
 from tui_agent.store.lines import decode
@@ -28,7 +28,7 @@ from tui_agent.store.private import make_private, private
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from tui_agent.fleet.hosts import Host, Start
+    from tui_agent.fleet.hosts import Start, WorkerProcess
     from tui_agent.fleet.tasks import FleetTask
     from tui_agent.runtime.operator import Operator
 
@@ -74,7 +74,7 @@ class FleetRun:
     """Of these, in the step that it is in."""
     lost_at: int = 0
     """The step in which the last of them ended."""
-    host: Host | None = None
+    host: WorkerProcess | None = None
     asked: dict[int, asyncio.Task[None]] = field(default_factory=dict)
     journal: _Copy | None = None
 
@@ -130,7 +130,7 @@ class Fleet:
         overrides: Mapping[str, object],
         config: str | None,
         state_dir: Path,
-        kept: Kept,
+        kept: FleetRecord,
         bounds: Bounds,
         operator_for: Callable[[FleetTask], Operator | None] = lambda _: None,
     ) -> None:
@@ -138,7 +138,7 @@ class Fleet:
         self.runs = [FleetRun(task, operator_for(task)) for task in tasks]
         self.halted = ""
         """Why the fleet ends before all of its runs; those that are open can be gone on with."""
-        self.hosts: list[Host] = []
+        self.hosts: list[WorkerProcess] = []
         self.changed: Callable[[FleetRun | None], None] = lambda _: None
         self._overrides, self._config = overrides, config
         self._state_dir = state_dir
@@ -253,7 +253,7 @@ class Fleet:
 
     _last_words = ""
 
-    async def _serve(self, host: Host) -> None:
+    async def _serve(self, host: WorkerProcess) -> None:
         heard = 0
         async for message in host.messages():
             heard, self._unheard = heard + 1, 0
@@ -264,7 +264,7 @@ class Fleet:
         self._unheard += not heard
         self._lost(host)
 
-    def _lost(self, host: Host) -> None:
+    def _lost(self, host: WorkerProcess) -> None:
         """A host has ended: its runs go on elsewhere."""
         self.hosts.remove(host)
         for run in reversed(self.runs):
@@ -307,7 +307,7 @@ class Fleet:
             host.send(self._begin(run, host))
             self.changed(run)
 
-    def _begin(self, run: FleetRun, host: Host) -> wire.Begin:
+    def _begin(self, run: FleetRun, host: WorkerProcess) -> wire.Begin:
         # A journal without a whole line is what a worker leaves that was killed as it began.
         written = b"" if run.folder is None else _whole_lines(run.folder / JOURNAL_NAME)
         if run.folder is not None and not written and not SessionLock.held(run.folder):
@@ -339,7 +339,7 @@ class Fleet:
                     self.halt(f"The runs have cost {self.cost:.2f} USD in all.")
             case wire.Opened(session=session):
                 self._has_session(run, session)
-                self._kept.put(run.task, Known(session))
+                self._kept.put(run.task, TaskRecord(session))
                 if run.host is not None and not run.host.shares_disk and run.folder is not None:
                     run.journal = _Copy(run.folder)
             case wire.Wrote(lines=lines):
@@ -355,7 +355,7 @@ class Fleet:
             case wire.Ended(result=result):
                 run.result, run.place = result, Place.ENDED
                 self._leave_host(run)
-                self._kept.put(run.task, Known(run.session, result))
+                self._kept.put(run.task, TaskRecord(run.session, result))
                 self._settled.set()
             case wire.Failed(why=why):
                 self._failed(run, why)

@@ -17,7 +17,7 @@ _TAIL = 2_000
 """Characters of what a worker printed last, for the message about its end."""
 
 
-class Host(Protocol):
+class WorkerProcess(Protocol):
     """A worker process, wherever it runs."""
 
     name: str
@@ -36,7 +36,7 @@ class Host(Protocol):
         """Have it leave its sessions, and wait until it is gone."""
 
 
-Start = Callable[[], Awaitable["Host | None"]]
+Start = Callable[[], Awaitable["WorkerProcess | None"]]
 """A new host; None: there is no place for another one now."""
 
 

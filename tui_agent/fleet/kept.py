@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Known:
+class TaskRecord:
     """What is known of a task. `result` is None while its run has not ended."""
 
     session: str = ""
     result: dict[str, Any] | None = None
 
 
-class Kept:
+class FleetRecord:
     """A file that only grows, a line for each session and each result. A torn last line is what a kill leaves."""
 
     def __init__(self, path: Path) -> None:
@@ -37,20 +37,20 @@ class Kept:
             raise SessionBusyError(
                 "Another fleet carries these tasks out", f"it keeps its runs in {path.parent}", todo, busy.pid
             ) from busy
-        self._known: dict[tuple[str, str], Known] = {}
+        self._known: dict[tuple[str, str], TaskRecord] = {}
         text = path.read_bytes() if path.exists() else b""
         whole = text[: text.rfind(b"\n") + 1]
         for line in whole.splitlines():
             said = json.loads(line)
-            self._known[said["id"], said["digest"]] = Known(said["session"], said["result"])
+            self._known[said["id"], said["digest"]] = TaskRecord(said["session"], said["result"])
         self._file = private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         os.truncate(self._file, len(whole))
 
-    def of(self, task: FleetTask) -> Known:
+    def of(self, task: FleetTask) -> TaskRecord:
         """What is known of this very task."""
-        return self._known.get((task.id, task.digest), Known())
+        return self._known.get((task.id, task.digest), TaskRecord())
 
-    def put(self, task: FleetTask, known: Known) -> None:
+    def put(self, task: FleetTask, known: TaskRecord) -> None:
         """Remember it. Nothing waits for the disk: what a power cut takes is in the session's journal."""
         self._known[task.id, task.digest] = known
         said = {"id": task.id, "digest": task.digest, "session": known.session, "result": known.result}

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from tui_agent.cluster import LOCAL, RemoteProcess, connected
 from tui_agent.config.settings import load_settings
 from tui_agent.fleet.fleet import Bounds, Fleet
-from tui_agent.fleet.hosts import Host, LocalHost, RemoteHost, Start
-from tui_agent.fleet.kept import Kept, kept_for
+from tui_agent.fleet.hosts import LocalHost, RemoteHost, Start, WorkerProcess
+from tui_agent.fleet.kept import FleetRecord, kept_for
 from tui_agent.fleet.tasks import BadLine, FleetTask, read_tasks
 
 if TYPE_CHECKING:
@@ -55,11 +55,11 @@ async def open_fleet(
     settings = load_settings(arguments.overrides, config)
     overrides = {"workspace": str(Path.cwd()), **arguments.overrides}
     tasks, bad = await asyncio.to_thread(read_tasks, arguments.tasks, overrides, config)
-    kept = Kept(kept_for(arguments.tasks, arguments.out))
+    kept = FleetRecord(kept_for(arguments.tasks, arguments.out))
     fleet = Fleet(tasks, overrides, config, settings.state_dir, kept, arguments.bounds, operator_for)
     most = arguments.workers or os.cpu_count() or 1
 
-    async def start() -> Host | None:
+    async def start() -> WorkerProcess | None:
         return await LocalHost.start() if len(fleet.hosts) < most else None
 
     if arguments.cluster == LOCAL:
@@ -69,7 +69,7 @@ async def open_fleet(
     try:
         client = await asyncio.to_thread(stack.enter_context, connected(arguments.cluster, most))
 
-        async def start_there() -> Host | None:
+        async def start_there() -> WorkerProcess | None:
             taken = {host.name for host in fleet.hosts}
             free = [worker for worker in await asyncio.to_thread(client.nthreads) if worker not in taken]
             return RemoteHost(free[0], partial(RemoteProcess, client)) if free else None

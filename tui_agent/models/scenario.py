@@ -170,7 +170,7 @@ class Turn:
         return {} if self.when is None else self.when.match(request)
 
 
-class Moment(StrEnum):
+class CaptionMoment(StrEnum):
     """When a caption is shown: once, as soon as it holds of the run's state."""
 
     BEGUN = "begun"
@@ -188,7 +188,7 @@ class Moment(StrEnum):
 class Caption:
     """What a newcomer is told of the screen at a moment."""
 
-    moment: Moment
+    moment: CaptionMoment
     text: str
 
 

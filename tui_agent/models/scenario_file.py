@@ -14,8 +14,8 @@ from tui_agent.core.names import APPROVALS, POLICIES, FaultKind
 from tui_agent.disk import user_path
 from tui_agent.models.scenario import (
     Caption,
+    CaptionMoment,
     Condition,
-    Moment,
     Pace,
     Scenario,
     ScriptedCall,
@@ -119,13 +119,13 @@ def scenario_from(data: Mapping[str, Any], *, name: str = "scenario", origin: st
 
 def _caption(table: Table) -> Caption:
     known_keys(table, ("moment", "text"))
-    moment = allowed_values(table, "moment", tuple(Moment))
+    moment = allowed_values(table, "moment", tuple(CaptionMoment))
     words = " ".join(text(table, "text").split())
     if not (moment and words):
         raise ScenarioError(
-            f"{table.where} needs `moment` and `text`. A moment is one of: {', '.join(Moment)}."
+            f"{table.where} needs `moment` and `text`. A moment is one of: {', '.join(CaptionMoment)}."
         )
-    return Caption(Moment(moment), words)
+    return Caption(CaptionMoment(moment), words)
 
 
 def read_turns(tables: Iterable[Table], pace: Pace) -> tuple[Turn, ...]:

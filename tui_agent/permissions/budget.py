@@ -29,7 +29,7 @@ def too_long() -> TooMuchToJudge:
 
 
 @dataclass
-class Budget:
+class JudgementBudget:
     """What is left for one judgement. Not for two threads: the time is that of the thread which judges."""
 
     words: int = MOST_WORDS

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from tui_agent.permissions.budget import MARGIN_OF_THE_GRAMMAR, Budget, TooMuchToJudge, too_long
+from tui_agent.permissions.budget import MARGIN_OF_THE_GRAMMAR, JudgementBudget, TooMuchToJudge, too_long
 from tui_agent.shell_syntax import LONGEST, MOST, language, syntax_tree, text_of, value_of
 
 if TYPE_CHECKING:
@@ -64,18 +64,18 @@ class Reading:
     """Whether it may run programs that are not among `commands`: a part of it could not be read."""
 
 
-def read_command(command: str, budget: Budget | None = None) -> Reading:
+def read_command(command: str, budget: JudgementBudget | None = None) -> Reading:
     """Read `command` as bash would. Raises `TooMuchToJudge` where a budget was given, and nothing without one."""
     if budget is not None:
         return _read(command, budget)
     language()
     try:
-        return _read(command, Budget())
+        return _read(command, JudgementBudget())
     except TooMuchToJudge as error:
         return Reading(trouble=(f"it could not be read: {error}",), unread=True)
 
 
-def _read(command: str, budget: Budget) -> Reading:
+def _read(command: str, budget: JudgementBudget) -> Reading:
     if len(command) > LONGEST:
         return Reading(trouble=(f"it is longer than {LONGEST:,} characters",), unread=True)
     for char, most in MOST.items():
@@ -103,7 +103,7 @@ def _read(command: str, budget: Budget) -> Reading:
     )
 
 
-def _parse(source: bytes, budget: Budget) -> Node:
+def _parse(source: bytes, budget: JudgementBudget) -> Node:
     budget.look()
     try:
         return syntax_tree(source, lambda _: budget.over(MARGIN_OF_THE_GRAMMAR))
@@ -148,7 +148,7 @@ _WRITING = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 @dataclass
 class _SyntaxVisitor:
     source: bytes
-    budget: Budget
+    budget: JudgementBudget
     commands: list[SimpleCommand] = field(default_factory=list)
     redirections: list[Redirection] = field(default_factory=list)
     assignments: list[str] = field(default_factory=list)

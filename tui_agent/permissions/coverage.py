@@ -20,7 +20,7 @@ from tui_agent.permissions.programs import (
 )
 from tui_agent.permissions.rules import (
     COMMAND_TOOL,
-    Rule,
+    PermissionRule,
     host_of,
     literal_pattern,
     word_matches,
@@ -29,7 +29,7 @@ from tui_agent.permissions.rules import (
 from tui_agent.shell_programs import GIT_OPTIONS, base_name, behind_options
 
 
-def covers(rule: Rule, command: SimpleCommand, inside: Callable[[Word], bool]) -> bool:
+def covers(rule: PermissionRule, command: SimpleCommand, inside: Callable[[Word], bool]) -> bool:
     """Whether an allowing rule covers this command, as strictly as its words do. `inside`: of an argument, whether it
     leads nowhere out of the workspace.
     """
@@ -77,7 +77,7 @@ def literal_glob(word: Word) -> str:
 _LONG_FORMS = {"--recursive": "r", "--force": "f", "--all": "a"}
 
 
-def resembles(rule: Rule, command: SimpleCommand) -> str:
+def resembles(rule: PermissionRule, command: SimpleCommand) -> str:
     """Whether a rule that narrows is about this command, however it is written: yes, perhaps, or "".
 
     A program counts in any folder, options in any order, joined or apart; options that the rule does not name
@@ -152,7 +152,7 @@ def suggested_rule(command: SimpleCommand, inside: Callable[[Word], bool]) -> st
     """The rule that would allow this command: as a known program's, or as these words alone."""
     known = known_program(command.words)
     if known is not None and not known[1].changes:
-        rule = Rule(Decision.ALLOW, "", "", COMMAND_TOOL, f"{known[0]} *")
+        rule = PermissionRule(Decision.ALLOW, "", "", COMMAND_TOOL, f"{known[0]} *")
         if covers(rule, command, inside):
             return f"{COMMAND_TOOL}({known[0]} *)"
     if any(word.kind != "literal" for word in command.words) or command.assignments or not command.words:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_agent.core.names import Approval, Decision
-from tui_agent.permissions.budget import Budget, TooMuchToJudge
+from tui_agent.permissions.budget import JudgementBudget, TooMuchToJudge
 from tui_agent.permissions.commands import Reading, SimpleCommand, Word, read_command, tail_of
 from tui_agent.permissions.coverage import covers, resembles, suggested_rule
 from tui_agent.permissions.paths import Paths, is_folder
@@ -38,7 +38,7 @@ from tui_agent.permissions.rules import (
     GUARDED,
     READS,
     WRITES,
-    Rule,
+    PermissionRule,
     exact_pattern,
     host_of,
 )
@@ -57,7 +57,7 @@ class Finding:
 
     subject: str
     decision: Decision
-    rule: Rule | None = None
+    rule: PermissionRule | None = None
     why: str = ""
     neutral: bool = False
     """It changes nothing and goes along with what a rule allows."""
@@ -119,10 +119,10 @@ class _Reached:
 class _Look:
     """What is known while one call is judged: what is left of its budget, its paths, the scripts that were read."""
 
-    budget: Budget
+    budget: JudgementBudget
     paths: Paths
     readings: dict[str, Reading] = field(default_factory=dict)
-    followed: dict[str, Rule | None] = field(default_factory=dict)
+    followed: dict[str, PermissionRule | None] = field(default_factory=dict)
     """Rules about paths that begin with a link, by their texts: as they are with the link followed."""
 
     def read(self, script: str) -> Reading:
@@ -135,7 +135,9 @@ class _Look:
 class Permissions:
     """The rules that hold in a workspace, with the mode that decides where none of them applies."""
 
-    def __init__(self, rules: Sequence[Rule], workspace: Path, approve: Approval = Approval.ASK) -> None:
+    def __init__(
+        self, rules: Sequence[PermissionRule], workspace: Path, approve: Approval = Approval.ASK
+    ) -> None:
         by_decision = {each: [rule for rule in rules if rule.decision is each] for each in Decision}
         self._narrowing = [*by_decision[Decision.DENY], *by_decision[Decision.ASK]]
         self._allowing = by_decision[Decision.ALLOW]
@@ -178,7 +180,7 @@ class Permissions:
         return (f"{COMMAND_TOOL}({exact_pattern(str(arguments.get('command', '')))})",)
 
     def _look(self) -> _Look:
-        budget = Budget()
+        budget = JudgementBudget()
         return _Look(budget, Paths(self._root, budget))
 
     # The parts of a call
@@ -291,14 +293,14 @@ class Permissions:
         for folder in folders or (self._root,):
             yield look.paths.names(path, folder)
 
-    def _is_about(self, rule: Rule, name: str, look: _Look) -> bool:
+    def _is_about(self, rule: PermissionRule, name: str, look: _Look) -> bool:
         """Whether a rule that narrows is about this file, by the name of the file or of a link in the rule."""
         if rule.matches_path(name):
             return True
         real = self._followed(rule, look)
         return real is not None and real.matches_path(name)
 
-    def _followed(self, rule: Rule, look: _Look) -> Rule | None:
+    def _followed(self, rule: PermissionRule, look: _Look) -> PermissionRule | None:
         """The rule with the links in the beginning of its path followed; None where there are none."""
         if rule.text not in look.followed:
             parts = rule.path_pattern.split("/")
@@ -503,7 +505,7 @@ class Permissions:
                 uncertain = Finding("", Decision.ASK, rule, "it is not known whether this rule covers it")
         return uncertain
 
-    def _says(self, rule: Rule, reached: Sequence[_Reached], look: _Look) -> str:
+    def _says(self, rule: PermissionRule, reached: Sequence[_Reached], look: _Look) -> str:
         """Whether a rule that narrows is about one of these: yes, perhaps, or ""."""
         perhaps = False
         for one in reached:
@@ -524,7 +526,7 @@ class Permissions:
             perhaps = perhaps or answer == "perhaps"
         return "perhaps" if perhaps else ""
 
-    def _resembles(self, rule: Rule, one: _Reached, look: _Look) -> str:
+    def _resembles(self, rule: PermissionRule, one: _Reached, look: _Look) -> str:
         perhaps = False
         for place in one.places:
             look.budget.step()
@@ -537,7 +539,7 @@ class Permissions:
             perhaps = perhaps or answer == "perhaps"
         return "perhaps" if perhaps else ""
 
-    def _touches(self, rule: Rule, one: _Reached, look: _Look) -> str:
+    def _touches(self, rule: PermissionRule, one: _Reached, look: _Look) -> str:
         """Whether an argument is a path that the rule is about."""
         perhaps = False
         for word in () if one.command.program == "echo" else one.command.words[1:]:

@@ -16,7 +16,7 @@ from tui_agent.permissions.rules import (
     EXACTLY,
     READS,
     WRITES,
-    Rule,
+    PermissionRule,
     exact_pattern,
     host_of,
     literal_pattern,
@@ -28,7 +28,7 @@ _SUBCOMMAND = re.compile(r"[a-z][\w:-]*")
 _SUBCOMMAND_WORDS = 2
 
 
-def in_words(rule: Rule, *, whole: bool = False) -> str:
+def in_words(rule: PermissionRule, *, whole: bool = False) -> str:
     """What a rule covers, without the rule itself. `whole`: with every option that it takes."""
     if rule.decision is Decision.ALLOW:
         return _allowed(rule, whole=whole)
@@ -46,7 +46,7 @@ def in_words(rule: Rule, *, whole: bool = False) -> str:
     return f"calls of {rule.tool} to {pattern} {verb}"
 
 
-def _allowed(rule: Rule, *, whole: bool) -> str:
+def _allowed(rule: PermissionRule, *, whole: bool) -> str:
     pattern = rule.pattern or ""
     if rule.tool in WRITES:
         return "every file edit inside the workspace" if rule.covers_all else f"edits of {_place(pattern)}"

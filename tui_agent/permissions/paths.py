@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tui_agent.disk import with_home
-from tui_agent.permissions.budget import Budget, TooMuchToJudge
+from tui_agent.permissions.budget import JudgementBudget, TooMuchToJudge
 
 _LONGEST = 4_096
 """Bytes of a path; the kernel opens none that is longer."""
@@ -30,7 +30,7 @@ _OF_A_PROCESS = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(?:cwd|root|fd|map_file
 class Paths:
     """The paths of one command, below or outside of `root`, which is a real path."""
 
-    def __init__(self, root: str, budget: Budget) -> None:
+    def __init__(self, root: str, budget: JudgementBudget) -> None:
         self._root = root
         self._budget = budget
         self._links: dict[str, str | None] = {}

@@ -34,7 +34,7 @@ WRITES = frozenset({"write_file", "edit_file"})
 
 
 @dataclass(frozen=True)
-class Rule:
+class PermissionRule:
     """`text` as it was written; `origin` says where, in words a person can follow."""
 
     decision: Decision
@@ -114,7 +114,7 @@ def _with_inside(pattern: str) -> tuple[str, ...]:
     return (bare, f"{bare}/**") if "/" in bare or pattern.endswith("/") else (bare, f"**/{bare}/**")
 
 
-def parse_rule(decision: Decision, text: str, origin: str) -> Rule:
+def parse_rule(decision: Decision, text: str, origin: str) -> PermissionRule:
     """A rule from its text. Raises `ValueError` with what is wrong with it."""
     found = _RULE.fullmatch(text.strip())
     if found is None:
@@ -133,7 +133,7 @@ def parse_rule(decision: Decision, text: str, origin: str) -> Rule:
                     path_pattern(one)
         except (GlobError, ValueError) as error:
             raise ValueError(f"{text!r} has a pattern that cannot be read: {str(error).lower()}") from error
-    return Rule(decision, text.strip(), origin, tool, pattern)
+    return PermissionRule(decision, text.strip(), origin, tool, pattern)
 
 
 EXACTLY = "="

@@ -1,7 +1,7 @@
 """Questions to the operator as text, and the lines that answer them.
 
-A dialogue is a generator: it yields what is said before a line is read (`Ask`), gets the line, and returns the answer.
-It reads and writes nothing itself.
+A dialogue is a generator: it yields what is said before a line is read (`LinePrompt`), gets the line, and returns the
+answer. It reads and writes nothing itself.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Answer = TypeVar("Answer")
 INDENT = "  "
 
 
-class Ask(NamedTuple):
+class LinePrompt(NamedTuple):
     """What is said before the next line is read."""
 
     lines: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Ask(NamedTuple):
     """Event that is explained first."""
 
 
-Dialogue = Generator[Ask, str, Answer]
+Dialogue = Generator[LinePrompt, str, Answer]
 
 
 def shown(passages: Iterable[Passage]) -> list[str]:
@@ -68,7 +68,7 @@ def approval(asked: ApprovalAsked) -> Dialogue[ApprovalReply]:
     lasting: dict[str, Literal["session", "always", "everywhere"]] = (
         {"a": "session", "w": "always", "g": "everywhere"} if asked.rules else {}
     )
-    line = yield Ask((*question, *_rule(asked, offer), _ways(asked)))
+    line = yield LinePrompt((*question, *_rule(asked, offer), _ways(asked)))
     while True:
         word, _, rest = line.strip().partition(" ")
         word = word.lower()
@@ -90,7 +90,7 @@ def approval(asked: ApprovalAsked) -> Dialogue[ApprovalReply]:
             said = tuple(_rule(asked, offer))
         elif word == "?":
             said = (*question, *_rule(asked, offer))
-        line = yield Ask((*said, _ways(asked)))
+        line = yield LinePrompt((*said, _ways(asked)))
 
 
 def _rule(asked: ApprovalAsked, offer: int) -> list[str]:
@@ -114,14 +114,14 @@ def arguments(before: Mapping[str, Any]) -> Dialogue[dict[str, Any] | None]:
     after: dict[str, Any] = {}
     for name, value in before.items():
         after[name] = yield from _value(name, value)
-    line = yield Ask(("It runs like this:", *indented(_listed(after)), "y runs it, n goes back."))
+    line = yield LinePrompt(("It runs like this:", *indented(_listed(after)), "y runs it, n goes back."))
     while True:
         match line.strip().lower():
             case "y" | "yes":
                 return after
             case "n" | "no":
                 return None
-        line = yield Ask(("y runs it, n goes back.",))
+        line = yield LinePrompt(("y runs it, n goes back.",))
 
 
 def _listed(values: Mapping[str, Any]) -> list[str]:
@@ -141,16 +141,20 @@ def _value(name: str, value: object) -> Dialogue[object]:
         lines = yield from _many_lines((head, *indented(value.split("\n"))))
         return value if lines is None else "\n".join(lines)
     if isinstance(value, str) and is_plain(value):
-        ask = Ask((f"{name}: {value}", "The new text; Enter alone keeps it."), draft=value, literal=True)
+        ask = LinePrompt(
+            (f"{name}: {value}", "The new text; Enter alone keeps it."), draft=value, literal=True
+        )
         line = yield ask
         return line or value
     text = json.dumps(value, default=str)
-    line = yield Ask((f"{name}, as JSON: {text}", "The new value; Enter alone keeps it."), text, literal=True)
+    line = yield LinePrompt(
+        (f"{name}, as JSON: {text}", "The new value; Enter alone keeps it."), text, literal=True
+    )
     while line.strip():
         try:
             return json.loads(line)
         except (ValueError, RecursionError) as error:
-            line = yield Ask(
+            line = yield LinePrompt(
                 (f"That is no JSON value ({error}). Once more; Enter alone keeps it.",), line, literal=True
             )
     return value
@@ -159,11 +163,11 @@ def _value(name: str, value: object) -> Dialogue[object]:
 def _many_lines(head: tuple[str, ...]) -> Dialogue[list[str] | None]:
     """Lines up to a single full stop; None where that comes first."""
     how = "The new text, line by line; a line with a full stop alone ends it, and keeps the old one if it comes first."
-    line = yield Ask((*head, how), literal=True)
+    line = yield LinePrompt((*head, how), literal=True)
     lines: list[str] = []
     while line != ".":
         lines += line.split("\n")
-        line = yield Ask(literal=True)
+        line = yield LinePrompt(literal=True)
     return lines or None
 
 
@@ -181,19 +185,19 @@ def escalation(
     how = "A number or its words choose; any other text is your answer, and =5 is the answer 5."
     # What the last call wrote stands right above; "?" reads the whole of it again.
     subject = escalation_text.subject(asked, attempts, "line")
-    ask = Ask((head, *indented(shown(subject)), *numbered, how))
+    ask = LinePrompt((head, *indented(shown(subject)), *numbered, how))
     while True:
         line = (yield ask).strip()
         by_words = (place for place, one in enumerate(choices, 1) if one.label.casefold() == line.casefold())
         number = int(line) if line.isdecimal() and len(line) < 4 else next(by_words, 0)
         if line == "?":
-            ask = Ask(
+            ask = LinePrompt(
                 (head, *indented(shown(escalation_text.subject(asked, attempts, "whole"))), *numbered, how)
             )
         elif not line or (
             line.isdecimal() and not 1 <= number <= len(choices) and asked.source != "ask_operator"
         ):
-            ask = Ask((*numbered, how))
+            ask = LinePrompt((*numbered, how))
         elif not 1 <= number <= len(choices):
             text = line[1:].strip() if line.startswith("=") else line
             return EscalationReply("retry" if asked.source == "model" else "answer", text)
@@ -204,7 +208,7 @@ def escalation(
             ask = reply
 
 
-def _chosen(asked: EscalationRaised, choice: Choice) -> Dialogue[EscalationReply | Ask]:
+def _chosen(asked: EscalationRaised, choice: Choice) -> Dialogue[EscalationReply | LinePrompt]:
     kind, _, rest = choice.value.partition(":")
     match kind:
         case "option":
@@ -212,14 +216,14 @@ def _chosen(asked: EscalationRaised, choice: Choice) -> Dialogue[EscalationReply
         case "edit":
             edited = yield from arguments(asked.input)
             return (
-                Ask(("Not edited. ? reads the question again.",))
+                LinePrompt(("Not edited. ? reads the question again.",))
                 if edited is None
                 else EscalationReply("edit", input=edited)
             )
         case "retry" | "skip" | "partial" | "stop":
             return EscalationReply(kind)
         case _:
-            return Ask(("? reads the question again.",), why=asked.seq)
+            return LinePrompt(("? reads the question again.",), why=asked.seq)
 
 
 # --- tool servers --------------------------------------------------------------------------------------------
@@ -232,7 +236,7 @@ def server(asked: ServerAsked) -> Dialogue[ServerReply]:
     choices = server_text.TRUST if trust else server_text.OPEN if asked.url else server_text.FORM
     ways = ", ".join(f"{choice.key} {choice.label}" for choice in choices) + "."
     head = f"Start the MCP server {name}?" if trust else f"The MCP server {name} asks."
-    line = yield Ask((head, *indented(shown(server_text.subject(asked))), ways))
+    line = yield LinePrompt((head, *indented(shown(server_text.subject(asked))), ways))
     while True:
         taken = next((choice.value for choice in choices if choice.key == line.strip().lower()), "")
         match taken:
@@ -240,20 +244,20 @@ def server(asked: ServerAsked) -> Dialogue[ServerReply]:
                 return ServerReply("accept", (yield from _fields(asked)))
             case "accept" | "decline" | "cancel":
                 return ServerReply(taken)
-        line = yield Ask((f"This does not answer the question. {ways}",))
+        line = yield LinePrompt((f"This does not answer the question. {ways}",))
 
 
 def _fields(asked: ServerAsked) -> Dialogue[dict[str, Any]]:
     values: dict[str, Any] = {}
     names = list(asked.fields)
     for place, name in enumerate(names):
-        ask = Ask((reveal(server_text.describe(asked, name, place, len(names))),), literal=True)
+        ask = LinePrompt((reveal(server_text.describe(asked, name, place, len(names))),), literal=True)
         while True:
             line = yield ask
             try:
                 value = server_text.read_value(asked, name, line)
             except server_text.FieldError as error:
-                ask = Ask((reveal(str(error)),), literal=True)
+                ask = LinePrompt((reveal(str(error)),), literal=True)
                 continue
             if value is not None:
                 values[name] = value
@@ -270,27 +274,27 @@ def pick(
     """The value of one of the rows, or of the row that `written` makes of the line; None: none was chosen."""
     said = (f"{one_line(row.text, 200)}  {one_line(row.about, 200)}".rstrip() for row in rows)
     how = "A number chooses; Enter alone leaves it."
-    ask = Ask((f"{title}:", *(f"{number}  {text}" for number, text in enumerate(said, 1)), how))
+    ask = LinePrompt((f"{title}:", *(f"{number}  {text}" for number, text in enumerate(said, 1)), how))
     while line := (yield ask).strip():
         if line.isdecimal() and len(line) < 6 and 1 <= int(line) <= len(rows):
             return rows[int(line) - 1].value
         if (row := written(line)) is not None:
             return row.value
-        ask = Ask((f"There is no {one_line(line, 40)} in the list. {how}",))
+        ask = LinePrompt((f"There is no {one_line(line, 40)} in the list. {how}",))
     return None
 
 
 def confirm(lines: Iterable[str], yes: str) -> Dialogue[bool]:
     """`yes`: what y does."""
     ways = f"y {yes}, n leaves it as it is."
-    ask = Ask((*lines, ways))
+    ask = LinePrompt((*lines, ways))
     while True:
         match (yield ask).strip().lower():
             case "y" | "yes":
                 return True
             case "n" | "no" | "":
                 return False
-        ask = Ask((ways,))
+        ask = LinePrompt((ways,))
 
 
 def fork(point: ForkPoint, changed: Sequence[str] = ()) -> Dialogue[ForkChoice | None]:
@@ -303,29 +307,31 @@ def fork(point: ForkPoint, changed: Sequence[str] = ()) -> Dialogue[ForkChoice |
     could = {"policy": True, "model": True, "answer": answerable, "note": point.open, "files": bool(changed)}
     things = ", ".join(name for name, able in could.items() if able)
     ways = f"Enter forks it as it is, c changes something first ({things}), n leaves it."
-    ask = Ask((head, ways))
+    ask = LinePrompt((head, ways))
     while (word := (yield ask).strip().lower()) not in {"", "y", "yes", "c"}:
         if word in {"n", "no"}:
             return None
-        ask = Ask((ways,))
+        ask = LinePrompt((ways,))
     if word != "c":
         return fork_choice(point)
     now = point.policy or "as configured"
-    ask = Ask((f"Policy ({', '.join(POLICIES)}); Enter alone: {now}, as it is.",))
+    ask = LinePrompt((f"Policy ({', '.join(POLICIES)}); Enter alone: {now}, as it is.",))
     while (policy := (yield ask).strip()) not in {"", *POLICIES}:
-        ask = Ask((f"There is no policy {one_line(policy, 40)}. There are {', '.join(POLICIES)}.",))
-    model = yield Ask((f"Model; Enter alone: {one_line(point.model) or 'as configured'}.",), literal=True)
+        ask = LinePrompt((f"There is no policy {one_line(policy, 40)}. There are {', '.join(POLICIES)}.",))
+    model = yield LinePrompt(
+        (f"Model; Enter alone: {one_line(point.model) or 'as configured'}.",), literal=True
+    )
     answer = note = ""
     if point.question is not None:
         was = "it stays open" if point.answer is None else f"as it was: {one_line(point.answer, 200)}"
         question = indented(reveal(point.question).split("\n"))
-        answer = yield Ask(("Your answer to:", *question, f"Enter alone: {was}."), literal=True)
+        answer = yield LinePrompt(("Your answer to:", *question, f"Enter alone: {was}."), literal=True)
     elif point.open:
-        answer = yield Ask(("A message to the agent; Enter alone: none.",), literal=True)
+        answer = yield LinePrompt(("A message to the agent; Enter alone: none.",), literal=True)
     if point.open:
         before = () if point.note is None else ("The note:", *indented(reveal(point.note).split("\n")))
         way = "none" if point.note is None else f"as it is, {DROP} sends none"
-        note = yield Ask(
+        note = yield LinePrompt(
             (*before, f"Recovery note with the next model call; Enter alone: {way}."), literal=True
         )
     files = bool(changed) and (

@@ -536,7 +536,7 @@ class PlainConsole:
         self._say(opened, next(opened.dialogue))
         self._wake()
 
-    def _say(self, opened: _Open, ask: dialogues.Ask) -> None:
+    def _say(self, opened: _Open, ask: dialogues.LinePrompt) -> None:
         opened.ask = ask
         if ask.why:
             opened.speaking = True
@@ -605,7 +605,7 @@ class _Open:
     """What they were typing, where it was taken out of their line."""
     speaking: bool = False
     """What comes before the next line is still being gathered."""
-    ask: dialogues.Ask = field(default_factory=dialogues.Ask)
+    ask: dialogues.LinePrompt = field(default_factory=dialogues.LinePrompt)
 
     def missed_by(self, line: _Line) -> bool:
         """Whether the line was begun before the question came, or came too soon after it to be meant for it."""

@@ -15,7 +15,7 @@ from typing import Annotated, NamedTuple
 from pydantic import BaseModel, Field
 
 from tui_agent.core.events import Suggestion
-from tui_agent.playbook.lessons import Form, Lesson, Repair, Sign, Try
+from tui_agent.playbook.lessons import FailureSign, Form, Lesson, Repair, Try
 
 HALF_LIFE = 90 * 86_400.0
 """Seconds after which a count is worth half: projects change their tools within months."""
@@ -97,7 +97,7 @@ class PlaybookEntry(BaseModel, extra="forbid"):
         return self.model_copy(update={**changes, "at": max(self.at, now)})
 
 
-class Offered(NamedTuple):
+class OfferedRepair(NamedTuple):
     """A repair of an entry, and whether the evidence carries it."""
 
     entry: PlaybookEntry
@@ -148,7 +148,7 @@ class Book(BaseModel, extra="forbid"):
         kept = sorted(entries.values(), key=lambda one: bool(one.repairs))[-MOST_ENTRIES:]
         return self.model_copy(update={"entries": kept, "sources": [*self.sources, source][-MOST_SOURCES:]})
 
-    def suggestion(self, sign: Sign, now: float, *, general: bool) -> Suggestion | None:
+    def suggestion(self, sign: FailureSign, now: float, *, general: bool) -> Suggestion | None:
         """What may be said of a failure; the narrowest evidence that carries something counts."""
         if general:
             entry = next((one for one in self.entries if one.exact == sign.general != ""), None)
@@ -158,10 +158,10 @@ class Book(BaseModel, extra="forbid"):
         exact = _said(own[0], sign, "workspace") if own else None
         return exact or (_said(_pooled(alike), sign, "workspace") if alike else None)
 
-    def offered(self, now: float) -> list[Offered]:
+    def offered(self, now: float) -> list[OfferedRepair]:
         """Every repair with its entry, those with the most evidence first."""
         faded = [entry.faded(now) for entry in self.entries]
-        found = [Offered(entry, one, carries(entry, one)) for entry in faded for one in entry.repairs]
+        found = [OfferedRepair(entry, one, carries(entry, one)) for entry in faded for one in entry.repairs]
         return sorted(found, key=lambda one: (not one.carries, -one.repair.worked, one.entry.exact))
 
     def without(self, wanted: str) -> Book:
@@ -184,7 +184,7 @@ class Book(BaseModel, extra="forbid"):
         return self.model_copy(update={"entries": entries})
 
 
-def _new(sign: Sign, lesson: Lesson, *, general: bool) -> PlaybookEntry:
+def _new(sign: FailureSign, lesson: Lesson, *, general: bool) -> PlaybookEntry:
     if general:
         return PlaybookEntry(exact=sign.general, about=sign.about)
     return PlaybookEntry(exact=sign.exact, shape=sign.shape, about=sign.about, error=lesson.error)
@@ -236,7 +236,7 @@ def _pooled(entries: list[PlaybookEntry]) -> PlaybookEntry:
     )
 
 
-def _said(entry: PlaybookEntry, sign: Sign, level: str) -> Suggestion | None:
+def _said(entry: PlaybookEntry, sign: FailureSign, level: str) -> Suggestion | None:
     """The best repair of an entry that the evidence carries, and that is not what has just failed."""
     fitting = [one for one in entry.repairs if one.name != sign.about and carries(entry, one)]
     best = max(fitting, key=lambda one: (bool(one.words), one.interval[0]), default=None)

@@ -44,7 +44,7 @@ _PREPARES = re.compile(
 """What a command that prepares another one begins with; edits, and scripts that a model wrote, are no recipe."""
 
 
-class Sign(NamedTuple):
+class FailureSign(NamedTuple):
     """By what a failure is known again, from the narrowest to the widest; "" where that level has none."""
 
     exact: str
@@ -77,14 +77,14 @@ class Try(NamedTuple):
 class Lesson(NamedTuple):
     """One failure of a run. `at_once`: the next step recovered it; `told`: the playbook had a say."""
 
-    sign: Sign
+    sign: FailureSign
     error: str
     at_once: bool
     told: bool
     tries: tuple[Try, ...]
 
 
-def sign_of(tool: str, arguments: Mapping[str, Any], message: str) -> Sign:
+def sign_of(tool: str, arguments: Mapping[str, Any], message: str) -> FailureSign:
     """By what this failure is known again."""
     about, said = _about(tool, arguments, message), headline(message)
     exact = f"{tool}|{about}|{normalise(said)}"[:_LONGEST_SIGN]
@@ -92,7 +92,7 @@ def sign_of(tool: str, arguments: Mapping[str, Any], message: str) -> Sign:
     general = ""
     if command_of(arguments) is not None and _BARE.fullmatch(about):
         general = blake2b(shape.encode("utf-8", "replace"), digest_size=8).hexdigest()
-    return Sign(exact, shape, general, about)
+    return FailureSign(exact, shape, general, about)
 
 
 def _families(command: str) -> tuple[str, ...]:

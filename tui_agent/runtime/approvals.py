@@ -17,7 +17,7 @@ from tui_agent.core.names import Decision
 from tui_agent.core.state import RunState
 from tui_agent.permissions.judge import Judgement, Permissions
 from tui_agent.permissions.offers import in_short, offers
-from tui_agent.permissions.rules import Rule, parse_rule
+from tui_agent.permissions.rules import PermissionRule, parse_rule
 from tui_agent.tools.tool import Tool
 
 Rules = tuple[tuple[str, ...], ...]
@@ -32,8 +32,8 @@ class Approvals:
     def __init__(
         self,
         workspace: Path,
-        configured: Sequence[Rule],
-        kept: Callable[[], Sequence[Rule]],
+        configured: Sequence[PermissionRule],
+        kept: Callable[[], Sequence[PermissionRule]],
         keep: Callable[[Sequence[str]], None],
         keep_everywhere: Callable[[Sequence[str]], None],
     ) -> None:
@@ -87,7 +87,7 @@ class Approvals:
         permissions = self._permissions(state)
         return permissions.suggestions(tool.name, arguments, judgement)
 
-    def rules(self, state: RunState) -> list[Rule]:
+    def rules(self, state: RunState) -> list[PermissionRule]:
         """All rules in force, each with where it comes from."""
         session = state.session
         own = [*sorted(session.narrowing), *((Decision.ALLOW, text) for text in sorted(session.rules))]
@@ -129,7 +129,7 @@ class Approvals:
         return tuple(found)
 
 
-def _session_rules(texts: Iterable[tuple[Decision, str]]) -> Iterator[Rule]:
+def _session_rules(texts: Iterable[tuple[Decision, str]]) -> Iterator[PermissionRule]:
     """Rules of the session; a journal may hold others that are none."""
     for decision, text in texts:
         with suppress(ValueError):

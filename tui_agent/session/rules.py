@@ -10,7 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.core.names import Decision
-from tui_agent.permissions.rules import Rule, parse_rule
+from tui_agent.permissions.rules import PermissionRule, parse_rule
 from tui_agent.runtime.approvals import THIS_SESSION
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ SCOPES = {"session": "this session", "workspace": "this workspace", "always": "y
 class PlacedRule(NamedTuple):
     """A rule in force; `scope` is where it can be changed (`SCOPES`), "" where it cannot."""
 
-    rule: Rule
+    rule: PermissionRule
     scope: str
 
     @property
@@ -53,7 +53,7 @@ class SessionRules:
         order = list(Decision)[::-1]
         return sorted(shown, key=lambda each: order.index(each.rule.decision))
 
-    def _scope(self, rule: Rule, kept: frozenset[Rule]) -> str:
+    def _scope(self, rule: PermissionRule, kept: frozenset[PermissionRule]) -> str:
         if rule.origin.endswith(THIS_SESSION):
             return "session"
         if rule.origin in {str(self._file.path), str(self._session.settings.user_file)}:

@@ -19,13 +19,19 @@ from tui_agent.store.mcp_trust import McpTrust
 from tui_agent.store.recorder import SessionRecorder
 from tui_agent.store.redaction import worth_masking
 from tui_agent.terminal_text import one_line, sanitize
-from tui_agent.tools.mcp.servers import McpServers, Row
-from tui_agent.tools.mcp.status import Question, Reply, Status
+from tui_agent.tools.mcp.servers import McpServers, ServerRow
+from tui_agent.tools.mcp.status import Elicitation, ElicitationReply, ServerStatus
 from tui_agent.tools.registry import ToolRegistry
 
 MOST_FIELDS = 30
 _LONGEST_MESSAGE = 4_000
-_RECORDED = {Status.READY, Status.RETRYING, Status.OPEN, Status.FAILED, Status.STOPPED}
+_RECORDED = {
+    ServerStatus.READY,
+    ServerStatus.RETRYING,
+    ServerStatus.OPEN,
+    ServerStatus.FAILED,
+    ServerStatus.STOPPED,
+}
 
 
 class SessionServers:
@@ -125,7 +131,7 @@ class SessionServers:
                 )
         return reply.decision == "accept"
 
-    async def ask(self, question: Question) -> Reply:
+    async def ask(self, question: Elicitation) -> ElicitationReply:
         """Put a server's question to the operator."""
         properties = question.schema.get("properties")
         fields = dict(list(properties.items())[:MOST_FIELDS]) if isinstance(properties, dict) else {}
@@ -145,7 +151,9 @@ class SessionServers:
         )
         reply = await self._consult(asked)
         content = reply.content
-        return Reply(reply.decision, content and {names[shown]: value for shown, value in content.items()})
+        return ElicitationReply(
+            reply.decision, content and {names[shown]: value for shown, value in content.items()}
+        )
 
     async def _consult(self, asked: events.ServerAsked) -> ServerReply:
         self._recorder.record(asked)
@@ -174,11 +182,11 @@ class SessionServers:
             {name: value for name, value in entry.secrets.items() if worth_masking(value)}
         )
 
-    def changed(self, row: Row) -> None:
+    def changed(self, row: ServerRow) -> None:
         """Record how the server stands."""
         if row.status not in _RECORDED:
             return
-        away = row.status is not Status.READY and row.status is not Status.RETRYING
+        away = row.status is not ServerStatus.READY and row.status is not ServerStatus.RETRYING
         names = () if away else tuple(tool.name for tool in row.tools)
         tokens = sum(
             estimate_tokens(str(specification))
@@ -197,7 +205,7 @@ class SessionServers:
                 why=one_line(row.why, 600),
             )
         )
-        new = row.status is Status.READY and self._noticed.get(row.name) != row.notices
+        new = row.status is ServerStatus.READY and self._noticed.get(row.name) != row.notices
         self._noticed[row.name] = row.notices
         for notice in row.notices if new else ():
             self.notice(f"MCP server {row.name}: {notice}.")

@@ -34,7 +34,7 @@ from tui_agent.models.protocol import Model, ModelFault
 from tui_agent.permissions.commands import read_command
 from tui_agent.permissions.judge import Judgement
 from tui_agent.permissions.programs import runs_code
-from tui_agent.permissions.rules import Rule, parse_rule
+from tui_agent.permissions.rules import PermissionRule, parse_rule
 from tui_agent.playbook.store import Playbook
 from tui_agent.runtime.approvals import Approvals
 from tui_agent.runtime.checkpointer import Checkpointer
@@ -463,7 +463,7 @@ class Session:
         """Ask for more, or for less, from the next call on."""
         self._recorder.record(events.SettingChanged(setting="approve", value=mode.value))
 
-    def rules(self) -> list[Rule]:
+    def rules(self) -> list[PermissionRule]:
         """Every permission rule in force, each with where it comes from."""
         return self._approvals.rules(self.state)
 

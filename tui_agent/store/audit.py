@@ -12,7 +12,7 @@ from tui_agent.call_names import short_input
 from tui_agent.core import events
 from tui_agent.core.names import ASK_OPERATOR
 from tui_agent.core.recovery.iteration import NO_WORK
-from tui_agent.permissions.rules import READS, Rule
+from tui_agent.permissions.rules import READS, PermissionRule
 from tui_agent.store.journal import read_journal
 from tui_agent.terminal_text import revealed_line
 
@@ -37,7 +37,7 @@ def effects_of(journal: Iterable[events.Event]) -> list[Effect]:
     return list(_Audit().read(journal))
 
 
-def rule_uses(folder: Path, rules: Iterable[Rule]) -> Counter[str]:
+def rule_uses(folder: Path, rules: Iterable[PermissionRule]) -> Counter[str]:
     """How often each rule let a call run or refused one, by its decision and text."""
     recorded = read_journal(folder).events
     steps = (event.event if isinstance(event, events.LaneEvent) else event for event in recorded)

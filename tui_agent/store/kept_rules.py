@@ -15,7 +15,7 @@ from typing import Any
 
 from tui_agent.core.names import Decision
 from tui_agent.disk import replace_whole
-from tui_agent.permissions.rules import Rule, parse_rule
+from tui_agent.permissions.rules import PermissionRule, parse_rule
 from tui_agent.store.private import make_private
 
 RULES_FOLDER = "permissions"
@@ -32,9 +32,9 @@ class KeptRules:
         self._workspace = Path(os.path.realpath(workspace))
         name = hashlib.sha256(os.fsencode(self._workspace)).hexdigest()[:16]
         self.path = state_dir / RULES_FOLDER / f"{name}.json"
-        self._read: tuple[int, int, tuple[Rule, ...]] = (0, -1, ())
+        self._read: tuple[int, int, tuple[PermissionRule, ...]] = (0, -1, ())
 
-    def rules(self) -> tuple[Rule, ...]:
+    def rules(self) -> tuple[PermissionRule, ...]:
         """The rules as they are now; another session may have added some."""
         try:
             found = self.path.stat()
@@ -63,7 +63,7 @@ class KeptRules:
             self._write({**entries, decision: left})
         return found
 
-    def _parsed(self) -> tuple[Rule, ...]:
+    def _parsed(self) -> tuple[PermissionRule, ...]:
         try:
             return tuple(
                 parse_rule(

@@ -54,7 +54,7 @@ class AskOperator:
 
 
 @dataclass(frozen=True)
-class Finish:
+class FinishRun:
     """`finish(answer)`: the loop ends the run with this answer."""
 
     name: ClassVar[str] = FINISH

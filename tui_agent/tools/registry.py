@@ -14,7 +14,7 @@ from tui_agent.config.sections import WebSettings
 from tui_agent.core.events import CallProblem, FailureKind, ToolCall
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.tools.background import BackgroundCommands, BashOutput, BashStop
-from tui_agent.tools.dialogue import AskOperator, Finish
+from tui_agent.tools.dialogue import AskOperator, FinishRun
 from tui_agent.tools.file_checks import FileChecks
 from tui_agent.tools.files import EditFile, ReadFile, WriteFile
 from tui_agent.tools.find import Glob, Grep, ListDir
@@ -213,7 +213,7 @@ def default_tools(
         ReadFile(output_limit), WriteFile(checks), EditFile(checks), Glob(output_limit), Grep(output_limit),
         ListDir(output_limit), Bash(command_timeout, output_limit, background=background),
         BashOutput(background), BashStop(background),
-        WebFetch(web or WebSettings(), output_limit), AskOperator(), Finish(), UpdatePlan(),
+        WebFetch(web or WebSettings(), output_limit), AskOperator(), FinishRun(), UpdatePlan(),
     ])  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def _parsed(text: str) -> Any:
         raise ArgumentsError("Not usable: nested too deeply.") from error
 
 
-class Field(Vertical):
+class ArgumentField(Vertical):
     """One argument: its name, where there are several, and its value."""
 
     def __init__(self, name: str, value: object, *, labelled: bool) -> None:
@@ -81,7 +81,7 @@ class ArgumentsEditor(Vertical):
         height: auto;
         display: none;
         & VerticalScroll { height: auto; max-height: 30vh; }
-        & Field { height: auto; }
+        & ArgumentField { height: auto; }
         & TextArea { height: auto; min-height: 1; border: none; padding: 0; background: $background; }
         & Label { color: $accent; text-style: bold; }
         & Static { height: auto; color: $text-muted; }
@@ -134,7 +134,9 @@ class ArgumentsEditor(Vertical):
         fields = (
             [TextField(json.dumps(arguments, indent=2, default=str), compact=True, soft_wrap=True)]
             if as_json
-            else [Field(name, value, labelled=len(arguments) > 1) for name, value in arguments.items()]
+            else [
+                ArgumentField(name, value, labelled=len(arguments) > 1) for name, value in arguments.items()
+            ]
         )
         scroll = self._fields
         await scroll.remove_children()
@@ -149,7 +151,7 @@ class ArgumentsEditor(Vertical):
     def _edited(self) -> dict[str, Any]:
         if self._as_json:
             return parse_arguments(self.entrance().text)
-        return {field.argument: field.value() for field in self.query(Field)}
+        return {field.argument: field.value() for field in self.query(ArgumentField)}
 
     def action_accept(self) -> None:
         """Check the text; close only when it is right."""

@@ -14,7 +14,7 @@ from textual.widget import Widget
 
 from tui_agent.console.looks.hints import key_line
 from tui_agent.core.names import Phase
-from tui_agent.models.scenario import Caption, Moment
+from tui_agent.models.scenario import Caption, CaptionMoment
 
 if TYPE_CHECKING:
     from tui_agent.core.events import Event
@@ -31,18 +31,18 @@ def _recovered(state: RunState) -> bool:
     return any(recovery is not None and recovery.tool for recovery in made_good)
 
 
-HOLDS: Mapping[Moment, Callable[[RunState], bool]] = {
-    Moment.BEGUN: lambda state: state.run.number > 0,
-    Moment.FAILED: lambda state: state.metrics.tool_errors > 0,
-    Moment.ANOTHER_WAY: _another_way,
-    Moment.RECOVERED: _recovered,
-    Moment.MODEL_FAULT: lambda state: state.phase is Phase.BACKOFF,
-    Moment.SUMMARISED: lambda state: state.compacting is not None,
-    Moment.APPROVAL: lambda state: bool(state.approvals),
-    Moment.QUESTION: lambda state: state.escalation is not None,
-    Moment.DONE: lambda state: state.phase is Phase.DONE,
+HOLDS: Mapping[CaptionMoment, Callable[[RunState], bool]] = {
+    CaptionMoment.BEGUN: lambda state: state.run.number > 0,
+    CaptionMoment.FAILED: lambda state: state.metrics.tool_errors > 0,
+    CaptionMoment.ANOTHER_WAY: _another_way,
+    CaptionMoment.RECOVERED: _recovered,
+    CaptionMoment.MODEL_FAULT: lambda state: state.phase is Phase.BACKOFF,
+    CaptionMoment.SUMMARISED: lambda state: state.compacting is not None,
+    CaptionMoment.APPROVAL: lambda state: bool(state.approvals),
+    CaptionMoment.QUESTION: lambda state: state.escalation is not None,
+    CaptionMoment.DONE: lambda state: state.phase is Phase.DONE,
 }
-QUESTIONS = frozenset({Moment.APPROVAL, Moment.QUESTION})
+QUESTIONS = frozenset({CaptionMoment.APPROVAL, CaptionMoment.QUESTION})
 """Moments that last until the operator has answered: a card has the keys."""
 
 LOW = 24

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from tui_agent.frontend.commands.registry import Suggestion
+from tui_agent.frontend.commands.registry import Completion
 
 if TYPE_CHECKING:
     from textual.geometry import Size
@@ -25,7 +25,7 @@ WIDEST_LABEL = 24
 """Cells up to which what the commands do stands in one column; in a narrow terminal a third of it."""
 
 
-Suggest = Callable[[str], Sequence[Suggestion]]
+Suggest = Callable[[str], Sequence[Completion]]
 """From the text so far to what fits it; empty for a text that completes to nothing."""
 
 
@@ -48,7 +48,7 @@ class Completions(Widget):
     def __init__(self, suggest: Suggest) -> None:
         super().__init__(id="completions")
         self._suggest = suggest
-        self._suggestions: Sequence[Suggestion] = ()
+        self._suggestions: Sequence[Completion] = ()
         self._chosen = 0
         self._typed = ""
 
@@ -117,7 +117,7 @@ class Completions(Widget):
         return lines
 
 
-def _in_full(chosen: Suggestion, column: int, width: int) -> list[Content]:
+def _in_full(chosen: Completion, column: int, width: int) -> list[Content]:
     """The chosen line; what it does goes on in the column of the others, and begins there below a long label."""
     from tui_agent.frontend.lines.styled import wrap
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.frontend.commands import server_entries
-from tui_agent.frontend.commands.registry import Suggestion, ValuesOf, suggestions
+from tui_agent.frontend.commands.registry import Completion, ValuesOf, suggestions
 from tui_agent.frontend.file_index import FileIndex
 from tui_agent.terminal_text import one_line
 
@@ -42,7 +42,7 @@ class Suggesting:
         self._under_way: set[str] = set()
         """What is being read."""
 
-    def __call__(self, typed: str) -> Sequence[Suggestion]:
+    def __call__(self, typed: str) -> Sequence[Completion]:
         found = suggestions(typed, self._values_of) if typed.startswith("/") else []
         if (session := self._live.session) is not None:
             if typed.startswith("/") and " " not in typed:
@@ -65,7 +65,7 @@ class Suggesting:
             self._under_way.add(what)
             self._background(read())
 
-    def _commands_from_files(self, session: Session, typed: str) -> list[Suggestion]:
+    def _commands_from_files(self, session: Session, typed: str) -> list[Completion]:
         """Those that fit; read anew when a slash is typed."""
 
         async def reading() -> None:
@@ -83,7 +83,7 @@ class Suggesting:
             self._read("commands", reading)
         return [] if self.from_files is None else self.from_files.suggestions(typed)
 
-    def _files_of(self, session: Session, before: str, typed: str) -> list[Suggestion]:
+    def _files_of(self, session: Session, before: str, typed: str) -> list[Completion]:
         """Files of the workspace that fit; read where they are not known yet, or were read long ago."""
         index = self._files = self._files or FileIndex(Path(session.state.session.workspace))
 
@@ -94,7 +94,7 @@ class Suggesting:
         if index.stale:
             self._read("files", reading)
         return [
-            Suggestion(
+            Completion(
                 f'{before}@"{name}" ' if " " in name else f"{before}@{name} ", f"@{one_line(name, 100)}", ""
             )
             for name in index.search(typed)

@@ -17,7 +17,7 @@ from textual.widgets.text_area import Selection
 
 from tui_agent.console.prompt.vim_text import (
     Motion,
-    Span,
+    TextSpan,
     extent,
     first_nonblank,
     line_end,
@@ -36,7 +36,7 @@ OPENERS = {"/": "/", ":": "/", "!": "!", "@": "@"}
 """What is typed into an empty prompt also in normal mode, by its key: it begins a command or a name."""
 
 
-class Mode(StrEnum):
+class VimMode(StrEnum):
     """What a letter does: it is typed, it is a command, or a command for what is selected."""
 
     INSERT = "INSERT"
@@ -47,10 +47,10 @@ class Mode(StrEnum):
     @property
     def selects(self) -> bool:
         """Motions move one end of a selection."""
-        return self in {Mode.VISUAL, Mode.LINES}
+        return self in {VimMode.VISUAL, VimMode.LINES}
 
 
-VISUAL_MODES = {"v": Mode.VISUAL, "V": Mode.LINES}
+VISUAL_MODES = {"v": VimMode.VISUAL, "V": VimMode.LINES}
 """By the key that begins one, goes over to it, or ends it."""
 
 SHORT_FOR = {"D": "d$", "C": "c$", "Y": "yy", "s": "cl", "S": "cc"}
@@ -66,7 +66,7 @@ ARROWS = {"left": "h", "right": "l", "up": "k", "down": "j", "home": "0", "end":
 """The motions of keys that are the text area's own where nothing is selected."""
 
 
-def same_amount(text: str, span: Span) -> list[str]:
+def same_amount(text: str, span: TextSpan) -> list[str]:
     """The keys that select as much from the cursor on: as many lines, and as much of the last one."""
     start, last, linewise = span.start, span.end - 1, span.linewise
     lines = text.count("\n", start, span.end if linewise else last)
@@ -80,9 +80,9 @@ class VimKeys:
     """The keys of one text area."""
 
     def __init__(self, area: TextArea) -> None:
-        self.mode = Mode.INSERT
+        self.mode = VimMode.INSERT
         self._area = area
-        self._operators: dict[str, Callable[[Span, int], None]] = {
+        self._operators: dict[str, Callable[[TextSpan, int], None]] = {
             "d": self._delete,
             "c": self._substitute,
             "y": self._copy,
@@ -105,7 +105,7 @@ class VimKeys:
         self._prefix = ""
         self._anchor = self._head = 0
         """The characters at the ends of the selection; the cursor stands on the second."""
-        self._selected: tuple[Mode, int, int] | None = None
+        self._selected: tuple[VimMode, int, int] | None = None
         """The last selection, for `gv`."""
         self._register = ("", False)
         """What was cut or copied last, and whether it is whole lines."""
@@ -130,25 +130,25 @@ class VimKeys:
     @property
     def selected_text(self) -> str:
         """What is selected in visual mode, with the character under the cursor."""
-        start, end, _ = self._span() if self.mode.selects else Span(0, 0)
+        start, end, _ = self._span() if self.mode.selects else TextSpan(0, 0)
         return self._text[start:end]
 
     def insert(self) -> None:
         """Letters are typed from now on."""
         self._forget()
-        self.mode = Mode.INSERT
+        self.mode = VimMode.INSERT
 
     def follow(self) -> bool:
         """End visual mode where the mouse, a paste or another text took the selection away; whether that is so."""
         gone = self.mode.selects and self._area.selection != self._shown()
         if gone:
             self._forget()
-            self.mode = Mode.NORMAL
+            self.mode = VimMode.NORMAL
         return gone
 
     def take(self, event: events.Key) -> bool:
         """Whether the key was one of Vim's here; then it has done its work. Other keys are as without Vim."""
-        if self.mode is Mode.INSERT:
+        if self.mode is VimMode.INSERT:
             if event.key != "escape":
                 return False
             before, behind = self._around
@@ -212,7 +212,7 @@ class VimKeys:
             return
         else:
             self._command(key, count or 1)
-        inserting = self.mode is Mode.INSERT
+        inserting = self.mode is VimMode.INSERT
         if self._text != before or inserting:
             self._change = (typed, self._change[1] if typed == self._change[0] else "")
             self._depths.append(depth)
@@ -251,7 +251,7 @@ class VimKeys:
         for _ in range(count):
             for key in keys:
                 self._typed(key)
-            if self.mode is Mode.INSERT:
+            if self.mode is VimMode.INSERT:
                 self._replace(self._at, self._at, typed)
                 self._leave_insert()
 
@@ -279,7 +279,7 @@ class VimKeys:
             )
 
     def _leave_insert(self) -> None:
-        self.mode = Mode.NORMAL
+        self.mode = VimMode.NORMAL
         self._go(max(line_start(self._text, self._at), self._at - 1))
 
     def _counted(self) -> int | None:
@@ -325,7 +325,7 @@ class VimKeys:
             self.insert()
         elif key in {"x", "X"}:
             self._delete(
-                Span(at, min(after, at + count)) if key == "x" else Span(max(before, at - count), at)
+                TextSpan(at, min(after, at + count)) if key == "x" else TextSpan(max(before, at - count), at)
             )
         elif key in {"p", "P"}:
             self._put(count, after=key == "p")
@@ -370,50 +370,50 @@ class VimKeys:
 
     # --- what is done with a part of the text -----------------------------------------------------------------
 
-    def _copy(self, span: Span, _count: int = 1) -> None:
+    def _copy(self, span: TextSpan, _count: int = 1) -> None:
         if span.linewise or span.end > span.start:
             self._register = (self._text[span.start : span.end] + "\n" * span.linewise, span.linewise)
 
-    def _delete(self, span: Span, _count: int = 1) -> None:
+    def _delete(self, span: TextSpan, _count: int = 1) -> None:
         self._copy(span)
         start, end, linewise = span
         last = end == len(self._text)
         if linewise:
             # The last line goes with the line end before it.
             start, end = (max(0, start - 1), end) if last else (start, end + 1)
-        self._rewrite(Span(start, end), "")
+        self._rewrite(TextSpan(start, end), "")
         self._go(first_nonblank(self._text, min(span.start, len(self._text))) if linewise else start)
         self._settle()
 
-    def _substitute(self, span: Span, _count: int) -> None:
+    def _substitute(self, span: TextSpan, _count: int) -> None:
         self._copy(span)
         self._replace(span.start, span.end, "")
         self.insert()
 
-    def _recase(self, span: Span, _count: int, *, to: Callable[[str], str]) -> None:
+    def _recase(self, span: TextSpan, _count: int, *, to: Callable[[str], str]) -> None:
         at = self._at
         self._rewrite(span, to(self._text[span.start : span.end]))
         self._go(min(at, len(self._text)))
         self._settle()
 
-    def _indent(self, span: Span, count: int) -> None:
+    def _indent(self, span: TextSpan, count: int) -> None:
         margin = " " * (self._area.indent_width * count)
         self._shift(span, lambda lines: re.sub(r"^(?=.*\S)", margin, lines, flags=re.MULTILINE))
 
-    def _outdent(self, span: Span, count: int) -> None:
+    def _outdent(self, span: TextSpan, count: int) -> None:
         width = self._area.indent_width * count
         self._shift(span, lambda lines: re.sub(rf"^[ \t]{{1,{width}}}", "", lines, flags=re.MULTILINE))
 
-    def _shift(self, span: Span, to: Callable[[str], str]) -> None:
+    def _shift(self, span: TextSpan, to: Callable[[str], str]) -> None:
         lines = whole_lines(self._text, span.start, max(span.start, span.end - (not span.linewise)))
         self._rewrite(lines, to(self._text[lines.start : lines.end]))
         self._go(first_nonblank(self._text, lines.start))
         self._settle()
 
-    def _join_lines(self, span: Span, _count: int) -> None:
+    def _join_lines(self, span: TextSpan, _count: int) -> None:
         self._join(max(2, self._text.count("\n", span.start, span.end) + 1))
 
-    def _put_in_place(self, span: Span, count: int, *, keep: bool = False) -> None:
+    def _put_in_place(self, span: TextSpan, count: int, *, keep: bool = False) -> None:
         """Put what was cut or copied in the place of a part of the text, and hold that, or go on holding it."""
         held, linewise = self._register
         if not held:
@@ -445,13 +445,13 @@ class VimKeys:
         elif selecting and key == "o":
             self._select(at, self._anchor)
         elif selecting and (named := self._object(key)) is not None:
-            self.mode = Mode.LINES if named.linewise else Mode.VISUAL
+            self.mode = VimMode.LINES if named.linewise else VimMode.VISUAL
             self._select(named.start, max(named.start, named.end - 1))
         else:
             return False
         return True
 
-    def _object(self, key: str) -> Span | None:
+    def _object(self, key: str) -> TextSpan | None:
         """What a text object selects: itself; where more than one character is selected, up to the next one too."""
         text, at = self._text, self._at
         more = at > self._anchor
@@ -464,12 +464,12 @@ class VimKeys:
         self._anchor = anchor
         self._go(head)
 
-    def _span(self) -> Span:
+    def _span(self) -> TextSpan:
         """What is selected."""
         start, end = sorted((self._anchor, self._head))
-        if self.mode is Mode.LINES:
+        if self.mode is VimMode.LINES:
             return whole_lines(self._text, start, end)
-        return Span(start, min(len(self._text), end + 1))
+        return TextSpan(start, min(len(self._text), end + 1))
 
     def _shown(self) -> Selection:
         """What the text area shows as selected; the character under its cursor is seen as such too."""
@@ -481,7 +481,7 @@ class VimKeys:
     def _leave_visual(self) -> None:
         if self.mode.selects:
             self._selected = self.mode, self._anchor, self._head
-            self.mode = Mode.NORMAL
+            self.mode = VimMode.NORMAL
             self._go(self._head)
             self._settle()
 
@@ -529,7 +529,7 @@ class VimKeys:
         self._area.replace(text, begin, self._location(end), maintain_selection_offset=False)
         self._go(start + len(text))
 
-    def _rewrite(self, span: Span, text: str) -> None:
+    def _rewrite(self, span: TextSpan, text: str) -> None:
         """Put another text in the place of a part; nothing where it is the same."""
         if text != self._text[span.start : span.end]:
             self._replace(span.start, span.end, text)

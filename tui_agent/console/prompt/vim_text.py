@@ -15,7 +15,7 @@ class Motion(NamedTuple):
     inclusive: bool = False
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """A part of the text, up to the offset `end`. Whole lines are so without the line end of the last one."""
 
     start: int
@@ -176,12 +176,12 @@ def motion(key: str, text: str, at: int, count: int | None, *, again: bool = Fal
     return Motion(steps(text, at, times), linewise=key in {"j", "k", "gg", "G"}, inclusive=key in {"e", "E"})
 
 
-def whole_lines(text: str, start: int, end: int) -> Span:
+def whole_lines(text: str, start: int, end: int) -> TextSpan:
     """The lines from the one of an offset to the one of another."""
-    return Span(line_start(text, start), line_end(text, end), linewise=True)
+    return TextSpan(line_start(text, start), line_end(text, end), linewise=True)
 
 
-def extent(text: str, at: int, moved: Motion, key: str, operator: str) -> Span:
+def extent(text: str, at: int, moved: Motion, key: str, operator: str) -> TextSpan:
     """The text that an operator takes with a motion from `at`."""
     start, end = sorted((at, moved.to))
     if moved.linewise:
@@ -195,7 +195,7 @@ def extent(text: str, at: int, moved: Motion, key: str, operator: str) -> Span:
     elif key in {"w", "W"} and "\n" in text[start:end] and not text[line_start(text, end) : end].strip():
         # The last word of a line does not take the line's end along.
         end = max(start, text.rfind("\n", start, end))
-    return Span(start, end)
+    return TextSpan(start, end)
 
 
 def on_character(text: str, at: int) -> int:
@@ -208,7 +208,7 @@ def on_character(text: str, at: int) -> int:
 _PAIRS = {opener: pair for pair in ("()", "[]", "{}", "<>") for opener in pair} | {"b": "()", "B": "{}"}
 
 
-def text_object(text: str, at: int, key: str) -> Span | None:
+def text_object(text: str, at: int, key: str) -> TextSpan | None:
     """What `iw`, `a"`, `i(`, `ip`, … name around offset `at`; None: nothing."""
     if len(key) != 2 or key[0] not in "ia":
         return None
@@ -223,10 +223,10 @@ def text_object(text: str, at: int, key: str) -> Span | None:
     if found is None:
         return None
     start, end = found
-    return Span(start, end + 1) if around else Span(start + 1, end)
+    return TextSpan(start, end + 1) if around else TextSpan(start + 1, end)
 
 
-def _word_around(text: str, at: int, kind: _Kind, around: bool) -> Span | None:
+def _word_around(text: str, at: int, kind: _Kind, around: bool) -> TextSpan | None:
     first, last = line_start(text, at), line_end(text, at)
     if at >= last:
         return None
@@ -244,10 +244,10 @@ def _word_around(text: str, at: int, kind: _Kind, around: bool) -> Span | None:
     elif around:
         while start > first and not kind(text[start - 1]):
             start -= 1
-    return Span(start, end)
+    return TextSpan(start, end)
 
 
-def _paragraph(text: str, at: int, around: bool) -> Span:
+def _paragraph(text: str, at: int, around: bool) -> TextSpan:
     """The lines around that are blank as this one is, or are not; `around`: with those behind them, or before."""
     lines = text.split("\n")
     blank = [not line.strip() for line in lines]
@@ -265,21 +265,21 @@ def _paragraph(text: str, at: int, around: bool) -> Span:
     elif around and first:
         first = run(first - 1, -1)
     start = sum(len(line) + 1 for line in lines[:first])
-    return Span(start, start + len("\n".join(lines[first : last + 1])), linewise=True)
+    return TextSpan(start, start + len("\n".join(lines[first : last + 1])), linewise=True)
 
 
-def _quoted(text: str, at: int, quote: str, around: bool) -> Span | None:
+def _quoted(text: str, at: int, quote: str, around: bool) -> TextSpan | None:
     """The first quotes of the line that end at `at` or behind it; `around`: with the space behind them, or before."""
     first, last = line_start(text, at), line_end(text, at)
     places = [n for n in range(first, last) if text[n] == quote]
     pairs = zip(places[::2], places[1::2], strict=False)
     start, end = next(((a, b) for a, b in pairs if b >= at), (0, 0))
     if not end or not around:
-        return Span(start + 1, end) if end else None
+        return TextSpan(start + 1, end) if end else None
     behind = text[end + 1 : last]
     spaces = len(behind) - len(behind.lstrip())
     before = text[first:start]
-    return Span(start if spaces else first + len(before.rstrip()), end + 1 + spaces)
+    return TextSpan(start if spaces else first + len(before.rstrip()), end + 1 + spaces)
 
 
 def _bracketed(text: str, at: int, pair: str) -> tuple[int, int] | None:

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tui_agent.console.cards.choices import Choices
-from tui_agent.console.screens.reading import ReadingScreen, Scrolled
+from tui_agent.console.screens.reading import ReadingScreen, ScrolledText
 from tui_agent.frontend.lines.passages import Choice
 
 _LOOK = 0.25
@@ -61,7 +61,7 @@ class AskScreen(ReadingScreen[bool]):
 
     def on_choices_picked(self, event: Choices.Picked) -> None:
         """Take the answer; nothing is agreed to whose end has not been on the screen."""
-        text = self.query_one(Scrolled)
+        text = self.query_one(ScrolledText)
         if event.value == "yes" and text.scroll_offset.y < text.max_scroll_y:
             self.action_read(1)
             self.notify("There is more to read first: PgDn.", markup=False)

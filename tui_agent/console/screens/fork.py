@@ -45,11 +45,11 @@ BELOW = 3
 """Rows of the frame around the fields, with the keys."""
 
 
-class Field(TextField):
+class ForkField(TextField):
     """A text of up to four lines in sight. Enter is the screen's."""
 
     DEFAULT_CSS = """
-    Field {
+    ForkField {
         height: auto; min-height: 1; max-height: 4; border: none; padding: 0;
         background: $surface;
         & .text-area--cursor-line { background: transparent; }
@@ -136,7 +136,7 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
         if point.question is not None:
             yield label("Your answer to")
             yield CardBody([Passage(point.question)]).set_class(True, "of-answer")
-            yield Field(
+            yield ForkField(
                 "answer",
                 "left open; the agent goes on without it"
                 if point.answer is None
@@ -144,7 +144,7 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
             )
         elif point.open:
             yield label("A message to the agent")
-            yield Field("answer", "none")
+            yield ForkField("answer", "none")
 
     def _note_field(self) -> ComposeResult:
         point = self._point
@@ -152,7 +152,7 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
             yield label("Recovery note with the next model call")
             if point.note is not None:
                 yield CardBody([Passage(point.note, "note")]).set_class(True, "of-note")
-            yield Field("note", "none" if point.note is None else f"as it is; {DROP}: send none")
+            yield ForkField("note", "none" if point.note is None else f"as it is; {DROP}: send none")
 
     def on_resize(self, event: events.Resize) -> None:
         """The question and the note have the rows that are left, three at least."""
@@ -197,7 +197,7 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
         if not fields:
             return ""
         field = fields.first()
-        text = field.text if isinstance(field, Field) else field.value if isinstance(field, Input) else ""
+        text = field.text if isinstance(field, ForkField) else field.value if isinstance(field, Input) else ""
         return text.strip()
 
     def on_text_area_changed(self, _: TextArea.Changed) -> None:

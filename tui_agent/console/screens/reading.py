@@ -21,11 +21,11 @@ AROUND = 11
 """Rows of the terminal that the frame and the choices need beside the text."""
 
 
-class Scrolled(VerticalScroll, can_focus=False):
+class ScrolledText(VerticalScroll, can_focus=False):
     """As high as its text is beside the scroll bar, whether that is shown or not."""
 
     DEFAULT_CSS = """
-    Scrolled { height: auto; scrollbar-size: 0 1; scrollbar-gutter: stable; }
+    ScrolledText { height: auto; scrollbar-size: 0 1; scrollbar-gutter: stable; }
     """
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
@@ -48,7 +48,7 @@ class ReadingScreen(FramedScreen[Result]):
     ]
 
     def inside(self) -> ComposeResult:
-        with Scrolled():
+        with ScrolledText():
             yield from self.text()
         yield Choices(self.choices(), beside_text=False)
 
@@ -62,16 +62,16 @@ class ReadingScreen(FramedScreen[Result]):
     def on_mount(self) -> None:
         """The choices have the keys."""
         self.query_one(Choices).focus()
-        self.watch(self.query_one(Scrolled), "show_vertical_scrollbar", self._name_keys)
+        self.watch(self.query_one(ScrolledText), "show_vertical_scrollbar", self._name_keys)
 
     def _name_keys(self, scrolls: bool) -> None:
         self.frame.border_subtitle = key_line(("PgDn", "read on")) if scrolls else None
 
     def on_resize(self, event: events.Resize) -> None:
         """The choices stay on the screen; the text scrolls."""
-        self.query_one(Scrolled).styles.max_height = max(1, event.size.height - AROUND)
+        self.query_one(ScrolledText).styles.max_height = max(1, event.size.height - AROUND)
 
     def action_read(self, pages: int) -> None:
         """Scroll a long text."""
-        text = self.query_one(Scrolled)
+        text = self.query_one(ScrolledText)
         text.scroll_relative(y=pages * max(1, text.size.height - 1), animate=False)

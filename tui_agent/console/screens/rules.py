@@ -24,7 +24,7 @@ from tui_agent.core.names import Decision
 from tui_agent.frontend.lines.styled import Line, Span, fit, pad
 from tui_agent.permissions.judge import Finding, Judgement
 from tui_agent.permissions.offers import in_words
-from tui_agent.permissions.rules import Rule, parse_rule
+from tui_agent.permissions.rules import PermissionRule, parse_rule
 from tui_agent.quantities import counted
 from tui_agent.session.rules import PlacedRule, SessionRules
 from tui_agent.terminal_text import one_line, reveal, revealed_line
@@ -52,7 +52,7 @@ class RuleRow(NamedTuple):
     """It decides about what was typed."""
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> PermissionRule:
         return self.placed.rule
 
     @property

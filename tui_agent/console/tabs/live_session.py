@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tui_agent.core.events import Event
     from tui_agent.core.state import RunState
     from tui_agent.session.session import Session
-    from tui_agent.tools.mcp.servers import Row
+    from tui_agent.tools.mcp.servers import ServerRow
 
 
 class LiveSession:
@@ -80,7 +80,7 @@ class LiveSession:
         return names_a_server(text, self.servers)
 
     @property
-    def servers(self) -> Sequence[Row]:
+    def servers(self) -> Sequence[ServerRow]:
         """The MCP servers as they stand."""
         servers = None if self.session is None else self.session.servers
         return () if servers is None else servers.rows()

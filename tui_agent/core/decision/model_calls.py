@@ -92,7 +92,7 @@ def compaction_due(state: RunState, model: str, text: str | None) -> Step | None
     return Summarise(writer, plan, "" if asked is None else asked.instructions, rule, instead)
 
 
-def _holds(state: RunState, writer: str, plan: compaction.Plan) -> bool:
+def _holds(state: RunState, writer: str, plan: compaction.CompactionPlan) -> bool:
     """Whether the request for a summary, and the summary, fit into the window of `writer`, as far as it is known."""
     limit = state.windows.get(writer)
     return limit is None or plan.tokens + overhead(state, None) <= limit / scale(state, writer)

@@ -37,7 +37,7 @@ class Summarise:
     """Ask `model` for a summary of the older part of the history; where it fails, the next decision asks `instead`."""
 
     model: str
-    plan: compaction.Plan
+    plan: compaction.CompactionPlan
     instructions: str
     rule: str
     instead: str = ""

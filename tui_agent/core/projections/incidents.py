@@ -64,7 +64,7 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Recovery:
+class IncidentRecovery:
     """How an incident ended. `tries` counts the call that succeeded; `tool` and `input` are that call's."""
 
     seq: int
@@ -98,7 +98,7 @@ class Incident:
     """How often the operator was asked about it."""
     refused: int = 0
     """Calls of it that were not executed any more."""
-    recovery: Recovery | None = None
+    recovery: IncidentRecovery | None = None
 
     @property
     def newest(self) -> Attempt:
@@ -189,7 +189,7 @@ class Incidents:
             incident = self.open[key]
             how: Literal["same_call", "worked_round"] = "same_call" if why == "same_call" else "worked_round"
             prepared = self._prepared_since(incident.newest.seq)
-            recovery = Recovery(
+            recovery = IncidentRecovery(
                 event.seq, event.at, self.iteration, how, incident.times + 1, why=why, prepared=prepared, **by
             )
             log = log.append(evolve(incident, recovery=recovery))

@@ -26,7 +26,7 @@ from tui_agent.core.events import FailureKind, Level, VerdictRecord
 from tui_agent.core.evolve import evolve
 from tui_agent.core.recovery.absence import did_not_answer
 from tui_agent.core.recovery.error_shape import error_shape
-from tui_agent.core.recovery.iteration import CallResult, Iteration, Status, command_of
+from tui_agent.core.recovery.iteration import CallResult, CallStatus, Iteration, command_of
 from tui_agent.core.recovery.refusals import Blocked, Decided
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import failure_signature
@@ -163,11 +163,11 @@ class AttemptLedger:
                 old = entries.pop(key, None)
                 between = () if old is None else changes.since(old.mark, key, mark)
                 entries[key] = self._with_finding(old, result, policy, result.finding, between, mark)
-            elif result.status is Status.SUCCEEDED:
+            elif result.status is CallStatus.SUCCEEDED:
                 if policy.attempts_reset == "progress":
                     entries.pop(key, None)
                 _release(entries, [one for one in entries.values() if brings_back(one, result)])
-            elif result.status is Status.BLOCKED:
+            elif result.status is CallStatus.BLOCKED:
                 triggered[key] = None
             elif _counts(result, policy) and not (policy.batch_once and key in triggered):
                 triggered[key] = None
@@ -330,7 +330,7 @@ def _progressed(old: AttemptEntry, signature: str, policy: RecoveryPolicy) -> bo
 
 
 def _counts(result: CallResult, policy: RecoveryPolicy) -> bool:
-    if result.status is Status.DENIED:
+    if result.status is CallStatus.DENIED:
         return policy.denials_limit > 0
     failure = result.failure
     if failure is None:

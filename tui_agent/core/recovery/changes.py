@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tui_agent.core.evolve import evolve
-from tui_agent.core.recovery.iteration import LOOKING_ONLY, CallResult, Iteration, Status, command_of
+from tui_agent.core.recovery.iteration import LOOKING_ONLY, CallResult, CallStatus, Iteration, command_of
 from tui_agent.core.recovery.signature import normalise
 from tui_agent.core.recovery.writes import Writes, writes, writes_before_its_end
 
@@ -41,8 +41,8 @@ _BY_TOOLS = re.compile(
 )
 """Files that test runners, compilers and editors write by themselves."""
 
-_ENDED = frozenset({Status.SUCCEEDED, Status.FAILED})
-_BEGUN = _ENDED | {Status.CANCELLED}
+_ENDED = frozenset({CallStatus.SUCCEEDED, CallStatus.FAILED})
+_BEGUN = _ENDED | {CallStatus.CANCELLED}
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from tui_agent.core.events import FailureKind, Level, ModelFaulted, VerdictRecord
 from tui_agent.core.evolve import evolve
 from tui_agent.core.recovery.absence import did_not_answer
-from tui_agent.core.recovery.iteration import Iteration, Status, shape_of
+from tui_agent.core.recovery.iteration import CallStatus, Iteration, shape_of
 from tui_agent.core.recovery.next_step import NextStep
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.verdict import COGNITION, silent, verdict
@@ -144,7 +144,7 @@ class CognitiveState:
                 lines[line] = None
                 if result.failure.kind is FailureKind.UNKNOWN_TOOL:
                     unknown.add(line)
-            elif result.status is Status.SUCCEEDED:
+            elif result.status is CallStatus.SUCCEEDED:
                 for settled in (line, *unknown):
                     lines.pop(settled, None)
                 unknown.clear()

@@ -15,7 +15,7 @@ from typing import Any
 from tui_agent.core.recovery.exit_code import is_loud, read_command
 from tui_agent.core.recovery.findings import checking_program, script_of
 from tui_agent.shell_programs import program_name, unwrapped
-from tui_agent.shell_syntax import AndOr, Compound, Group, Pipeline, Script, Simple, without_bodies
+from tui_agent.shell_syntax import AndOr, CommandGroup, Compound, Pipeline, Script, Simple, without_bodies
 from tui_agent.terminal_text import clipped
 
 _LONGEST_LABEL = 60
@@ -144,7 +144,7 @@ class _ScriptVisitor:
             if place < len(commands) - 1:
                 by = f"| {_first_word(last)}"
             match command:
-                case Group(body):
+                case CommandGroup(body):
                     self._script(body, by)
                 case Compound():
                     self.runs_other = self.prints_files = True

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tui_agent.core.events import CallProblem, FailureKind
-from tui_agent.core.recovery.iteration import REFUSED, Status
+from tui_agent.core.recovery.iteration import REFUSED, CallStatus
 from tui_agent.core.recovery.note import NOTE_TAG
 from tui_agent.core.recovery.rules import Rule
 
@@ -48,7 +48,7 @@ def echo_in(text: str, note: str | None, recovery: RecoveryState, tools: str) ->
 def _refusals(recovery: RecoveryState) -> Iterator[str]:
     """The last refusals without the error, the hint or the earlier result, which an answer may well quote."""
     for result in () if recovery.last is None else recovery.last.results:
-        if result.status in REFUSED or result.status is Status.BLOCKED:
+        if result.status in REFUSED or result.status is CallStatus.BLOCKED:
             yield "\n".join(result.content.splitlines()[:2])
 
 

@@ -24,8 +24,8 @@ from tui_agent.core.recovery.form import FormErrors
 from tui_agent.core.recovery.implicit import ImplicitFailures
 from tui_agent.core.recovery.iteration import (
     CallResult,
+    CallStatus,
     Iteration,
-    Status,
     close,
     in_call_order,
     result_of_call,
@@ -353,7 +353,7 @@ def _iteration_started(state: RecoveryState, _: events.IterationStarted) -> Reco
 
 def _result(state: RecoveryState, event: events.ToolResult) -> RecoveryState:
     pending = (*state.pending, result_of_call(event, state.policy))
-    if pending[-1].status is Status.UNVERIFIED:
+    if pending[-1].status is CallStatus.UNVERIFIED:
         return evolve(state, pending=pending, implicit=state.implicit.sent_back())
     return evolve(state, pending=pending)
 

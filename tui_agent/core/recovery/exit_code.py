@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from tui_agent.shell_programs import SHELLS, program_name, shell_code, unwrapped
-from tui_agent.shell_syntax import Compound, Group, Script, Simple, UnreadableCommand, parse
+from tui_agent.shell_syntax import CommandGroup, Compound, Script, Simple, UnreadableCommand, parse
 
 _FORMS = tuple(
     re.compile(form, re.IGNORECASE)
@@ -125,7 +125,7 @@ def _deciding(script: Script, strict: frozenset[str]) -> Iterator[Simple]:
                 continue
             for command in pipeline.commands if "pipefail" in strict else pipeline.commands[-1:]:
                 match command:
-                    case Group(body):
+                    case CommandGroup(body):
                         yield from _deciding(body, strict)
                     case Compound():
                         yield _ANYTHING

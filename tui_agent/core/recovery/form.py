@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.core.events import FailureKind, Level, VerdictRecord
 from tui_agent.core.evolve import evolve
-from tui_agent.core.recovery.iteration import Status
+from tui_agent.core.recovery.iteration import CallStatus
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import exact_signature, failure_signature, normalise
 from tui_agent.core.recovery.verdict import FORM, silent, verdict
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tui_agent.core.recovery.iteration import Iteration
     from tui_agent.core.recovery.policy import RecoveryPolicy
 
-_EXECUTED = frozenset({Status.SUCCEEDED, Status.FAILED, Status.WAITING})
+_EXECUTED = frozenset({CallStatus.SUCCEEDED, CallStatus.FAILED, CallStatus.WAITING})
 
 CALL_AS_TEXT = (
     'Write exactly one call, last in the reply: ```tool_call, then {"name": …, "arguments": {…}}, then ```.'

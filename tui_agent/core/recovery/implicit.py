@@ -24,7 +24,14 @@ from tui_agent.core.recovery import command_reading
 from tui_agent.core.recovery.claims import claims_tests_pass, files_claimed, files_named
 from tui_agent.core.recovery.command_reading import CommandReading
 from tui_agent.core.recovery.exit_code import complains
-from tui_agent.core.recovery.iteration import LOOKING_ONLY, NO_WORK, CallResult, Iteration, Status, command_of
+from tui_agent.core.recovery.iteration import (
+    LOOKING_ONLY,
+    NO_WORK,
+    CallResult,
+    CallStatus,
+    Iteration,
+    command_of,
+)
 from tui_agent.core.recovery.output_signs import RanTests, error_in, failing_line, quoted, ran_tests
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import normalise
@@ -138,7 +145,7 @@ class ImplicitFailures:
         if self.waiting is not None or self.asked is not None:
             state = evolve(state, waiting=None, asked=None)
         for result in iteration.results:
-            if result.status in {Status.SUCCEEDED, Status.FAILED, Status.WAITING}:
+            if result.status in {CallStatus.SUCCEEDED, CallStatus.FAILED, CallStatus.WAITING}:
                 state = state._with_result(result, iteration.number, said, seen)
         fresh: dict[str, Remark] = {}
         for remark in seen if policy.implicit or self.asked is not None else ():
@@ -185,7 +192,7 @@ class ImplicitFailures:
         return state._with_line(line, number, seen) if line else state
 
     def _with_tool(self, result: CallResult, said: str, seen: list[Remark]) -> ImplicitFailures:
-        if result.status is not Status.SUCCEEDED or result.tool in LOOKING_ONLY:
+        if result.status is not CallStatus.SUCCEEDED or result.tool in LOOKING_ONLY:
             return self
         path = result.input.get("path", result.input.get("file_path"))
         if result.tool not in EDITS or not isinstance(path, str):

@@ -29,7 +29,7 @@ Answer = Literal["", "no_match", "findings"]
 """What an exit code that is not 0 says where it is no failure: nothing was found, or something was."""
 
 
-class Status(StrEnum):
+class CallStatus(StrEnum):
     """What became of a call."""
 
     SUCCEEDED = "succeeded"
@@ -45,7 +45,7 @@ class Status(StrEnum):
     """The answer of a run, sent back to be verified: neither a success nor a failure."""
 
 
-REFUSED = frozenset({Status.WITHHELD, Status.BREAKER})
+REFUSED = frozenset({CallStatus.WITHHELD, CallStatus.BREAKER})
 """Not executed because recovery refused: no failure, and yet an iteration without success for the stall. A blocked
 call waits for the operator; its refusals count in the stuck patterns alone."""
 
@@ -73,7 +73,7 @@ _LONGEST_NAME = 200
 class CallResult:
     """One call and its end. `content` is what the model read; `changed`: files of the workspace were changed."""
 
-    status: Status
+    status: CallStatus
     tool: str
     input: Mapping[str, Any]
     key: str
@@ -97,12 +97,12 @@ class CallResult:
     @property
     def worked(self) -> bool:
         """It succeeded, and that means something."""
-        return self.status is Status.SUCCEEDED and not self.did_nothing
+        return self.status is CallStatus.SUCCEEDED and not self.did_nothing
 
     @property
     def passed(self) -> bool:
         """It ended well by the tool's own word: findings are a result, but none that passed."""
-        return self.status is Status.SUCCEEDED and self.finding is None
+        return self.status is CallStatus.SUCCEEDED and self.finding is None
 
     @property
     def outcome(self) -> str:
@@ -152,7 +152,7 @@ def result_of_call(event: events.ToolResult, policy: RecoveryPolicy) -> CallResu
     what was cancelled because a sibling failed has not failed (`failure.sibling`), and what a program found is a result
     (`failure.findings`).
     """
-    status, failure, did_nothing = Status.SUCCEEDED, None, False
+    status, failure, did_nothing = CallStatus.SUCCEEDED, None, False
     changed: tuple[str, ...] = ()
     finding: events.Failure | None = None
     contradiction: events.Contradiction | None = None
@@ -161,17 +161,17 @@ def result_of_call(event: events.ToolResult, policy: RecoveryPolicy) -> CallResu
             changed, contradiction = event.changed, event.contradiction
             did_nothing = event.tool == UPDATE_PLAN or (policy.work_only and not did_work(event))
         case events.ToolFailed() if event.failure.kind is events.FailureKind.CANCELLED:
-            status = Status.CANCELLED
+            status = CallStatus.CANCELLED
         case events.ToolFailed():
             answer = answer_by_code(event, policy)
             if answer == "findings":
                 finding = event.failure
             elif not answer:
-                status, failure = Status.FAILED, event.failure
+                status, failure = CallStatus.FAILED, event.failure
         case events.ToolRefused():
-            status = Status(event.refusal)
+            status = CallStatus(event.refusal)
         case _:
-            status = Status.CANCELLED
+            status = CallStatus.CANCELLED
     key = event.key or call_key(event.tool, event.input, policy.attempts_key)
     return CallResult(
         status,
@@ -255,9 +255,9 @@ def close(
     succeeded = failed = executed = refused = False
     for result in results:
         status, failure = result.status, result.failure
-        succeeded = succeeded or (status is Status.SUCCEEDED and not result.did_nothing)
+        succeeded = succeeded or (status is CallStatus.SUCCEEDED and not result.did_nothing)
         failed = failed or failure is not None
-        executed = executed or status is Status.SUCCEEDED
+        executed = executed or status is CallStatus.SUCCEEDED
         executed = executed or (failure is not None and failure.kind not in FORM_ERRORS)
         refused = refused or status in REFUSED
     failed = failed or rejected is not None

@@ -18,7 +18,7 @@ from tui_agent.core.events import Failure, FailureKind
 from tui_agent.core.evolve import evolve
 from tui_agent.core.recovery import next_step_table as table
 from tui_agent.core.recovery.error_shape import error_shape
-from tui_agent.core.recovery.iteration import FORM_ERRORS, CallResult, Iteration, Status
+from tui_agent.core.recovery.iteration import FORM_ERRORS, CallResult, CallStatus, Iteration
 from tui_agent.core.recovery.signature import same_text
 
 LONGEST_STALL = 4
@@ -114,7 +114,7 @@ class Known(NamedTuple):
     """A call and how it ended; `text` is cut in the middle."""
 
     key: str
-    status: Status
+    status: CallStatus
     text: str
 
     def among(self, others: Iterable[Known]) -> bool:
@@ -192,7 +192,7 @@ class NextStep:
         ended = tuple(
             _known(result)
             for result in iteration.results[-_OUTCOMES:]
-            if result.status in {Status.SUCCEEDED, Status.FAILED}
+            if result.status in {CallStatus.SUCCEEDED, CallStatus.FAILED}
         )
         known = [one.among(self.outcomes) for one in ended]
         shapes = tuple(
@@ -209,7 +209,7 @@ class NextStep:
             seen = cause is Cause.FORM and self.cause is Cause.FORM
             repeated = seen or any(known) or any(shape in self.shapes for shape in shapes)
             return evolve(self, **news)._failed(cause, repeated=repeated, iteration=iteration.number)
-        if all(known[place] for place, one in enumerate(ended) if one.status is Status.SUCCEEDED):
+        if all(known[place] for place, one in enumerate(ended) if one.status is CallStatus.SUCCEEDED):
             return evolve(self, **news)
         better = evolve(
             self, **news, stall=0, repeated=False, cause=Cause.NONE, successes=self.successes + 1, faulted=-1
@@ -234,7 +234,7 @@ class NextStep:
 
         The stall and the record stay: an answer alone has not made a call succeed.
         """
-        forgotten = tuple(one for one in self.outcomes if one.status is Status.SUCCEEDED)
+        forgotten = tuple(one for one in self.outcomes if one.status is CallStatus.SUCCEEDED)
         changed = evolve(self, repeated=False, shapes=(), outcomes=forgotten)
         return evolve(changed, chance=changed.cell.chance) if self.repeated else changed
 

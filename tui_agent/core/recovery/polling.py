@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.events import FailureKind
 from tui_agent.core.evolve import evolve
-from tui_agent.core.recovery.iteration import CallResult, Status, command_of
+from tui_agent.core.recovery.iteration import CallResult, CallStatus, command_of
 from tui_agent.core.recovery.signature import failure_signature
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class FailingPoll:
                 state = FailingPoll(signature, times)
                 if 1 < times < most:
                     result = evolve(
-                        result, status=Status.WAITING, failure=None, finding=None, content=failure.message
+                        result, status=CallStatus.WAITING, failure=None, finding=None, content=failure.message
                     )
             judged.append(result)
         return state, tuple(judged)

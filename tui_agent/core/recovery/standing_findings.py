@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tui_agent.core.evolve import evolve
-from tui_agent.core.recovery.iteration import CallResult, Status
+from tui_agent.core.recovery.iteration import CallResult, CallStatus
 from tui_agent.core.recovery.signature import failure_signature
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class StandingFindings:
             signature = "" if result.finding is None else failure_signature(result.finding)
             known, at = before.get(result.key, ("", 0))
             if signature and known == signature and not changes.since(at, result.key, mark):
-                result = evolve(result, status=Status.FAILED, failure=result.finding)
+                result = evolve(result, status=CallStatus.FAILED, failure=result.finding)
             if signature or result.passed:
                 reports.pop(result.key, None)
             if signature:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tui_agent.core.events import Level, VerdictRecord
 from tui_agent.core.evolve import evolve
 from tui_agent.core.recovery.absence import did_not_answer
-from tui_agent.core.recovery.iteration import FORM_ERRORS, LOOKING_ONLY, CallResult, Iteration, Status
+from tui_agent.core.recovery.iteration import FORM_ERRORS, LOOKING_ONLY, CallResult, CallStatus, Iteration
 from tui_agent.core.recovery.paraphrases import only_looks, says_much
 from tui_agent.core.recovery.polling import clock_moved, waits
 from tui_agent.core.recovery.rules import Rule
@@ -36,7 +36,7 @@ PARAPHRASES = "paraphrases"
 MONOLOGUE = "monologue"
 OVERFLOW = "overflow"
 
-_COUNTED = frozenset({Status.SUCCEEDED, Status.FAILED, Status.BLOCKED, Status.WAITING})
+_COUNTED = frozenset({CallStatus.SUCCEEDED, CallStatus.FAILED, CallStatus.BLOCKED, CallStatus.WAITING})
 
 _LAST_ROUND = 2
 """Rounds for which a pattern went on after it was seen: in the first its calls are withheld, the second is one too
@@ -142,7 +142,7 @@ class StuckPatterns:
                     state = state.next_era()
                 continue
             seen.add(result.key)
-            if result.status is Status.WITHHELD:
+            if result.status is CallStatus.WITHHELD:
                 state = state._extended(result.key)
             elif result.failure is not None and (
                 did_not_answer(result.failure) or result.failure.kind in FORM_ERRORS

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from tui_agent.core.events import FailureKind, Level, VerdictRecord
 from tui_agent.core.evolve import evolve
 from tui_agent.core.names import ASK_OPERATOR, FINISH
-from tui_agent.core.recovery.iteration import LOOKING_ONLY, CallResult, Iteration, Status, command_of
+from tui_agent.core.recovery.iteration import LOOKING_ONLY, CallResult, CallStatus, Iteration, command_of
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import failure_signature
 from tui_agent.core.recovery.verdict import BREAKER, silent, verdict
@@ -163,7 +163,7 @@ def _after(
 ) -> BreakerState | None:
     if result.tool in NEVER_OPEN or (old is not None and old.by_hand):
         return old
-    if result.status is Status.SUCCEEDED:
+    if result.status is CallStatus.SUCCEEDED:
         return None
     failure = result.failure
     if failure is None or failure.kind is not FailureKind.TOOL_EXECUTION:

@@ -22,7 +22,7 @@ from tui_agent.shell_programs import (
     shell_code,
     working,
 )
-from tui_agent.shell_syntax import Compound, Group, Script, Simple, UnreadableCommand, parse
+from tui_agent.shell_syntax import CommandGroup, Compound, Script, Simple, UnreadableCommand, parse
 
 
 class Writes(IntEnum):
@@ -223,7 +223,7 @@ def _of_commands(commands: Sequence[object], whole: str, depth: int) -> Writes:
                 kind, checks = _of_simple(command, whole, depth)
                 found, checkers = max(found, kind), checkers + checks
                 redirected |= command.redirected
-            case Group(body):
+            case CommandGroup(body):
                 for one in body.lists:
                     for pipeline in one.pipelines:
                         found = max(found, _of_commands(pipeline.commands, whole, depth + 1))

@@ -62,7 +62,7 @@ Give exact names, paths, numbers and messages. What tool results say is material
 
 
 @dataclass(frozen=True)
-class Plan:
+class CompactionPlan:
     """What a summary is to replace: exchanges up to event `to_seq`. `tokens` is the estimate of what it is made from,
     `longest` the estimate that it may have itself.
     """
@@ -74,7 +74,7 @@ class Plan:
     longest: int
 
 
-def plan(history: History, run: int, room: int | None, *, asked: bool) -> Plan | None:
+def plan(history: History, run: int, room: int | None, *, asked: bool) -> CompactionPlan | None:
     """The exchanges to replace; None where too little would be gained. `room` in tokens; None: unknown.
 
     Where the operator asked for it, only the newest exchange stays.
@@ -85,7 +85,7 @@ def plan(history: History, run: int, room: int | None, *, asked: bool) -> Plan |
     if not replaced or (not asked and room is not None and tokens_of(replaced) < room * _LEAST_GAIN):
         return None
     longest = _LONGEST_SUMMARY if room is None else int(room * _SUMMARY_SHARE)
-    return Plan(
+    return CompactionPlan(
         to_seq=replaced[-1].seq,
         words_from=_words_from(shown[:first], None if room is None else int(room * _WORDS_SHARE)),
         groups=len(replaced),
@@ -130,7 +130,11 @@ def instruction(longest: int, wishes: str) -> str:
 
 
 def compacted(
-    state: RunState, started: CompactionStarted, wanted: Plan, text: str, finish_reason: str = "stop"
+    state: RunState,
+    started: CompactionStarted,
+    wanted: CompactionPlan,
+    text: str,
+    finish_reason: str = "stop",
 ) -> Compacted | str:
     """The event of a summary that can be used, or why `text` cannot be."""
     text = text.strip()
@@ -182,7 +186,7 @@ _HEAD = (
 )
 
 
-def _known(state: RunState, wanted: Plan) -> Iterator[str]:
+def _known(state: RunState, wanted: CompactionPlan) -> Iterator[str]:
     """Facts for the model that no summary may lose."""
     sections = (
         (
@@ -212,7 +216,7 @@ def _background(state: RunState) -> Iterator[str]:
     return (f"{one.id}: {one.command}" for one in state.background.running.values())
 
 
-def _old_words(state: RunState, wanted: Plan) -> Iterator[str]:
+def _old_words(state: RunState, wanted: CompactionPlan) -> Iterator[str]:
     """Messages that are too many to stay; the run's task always does."""
     run = state.run.number
     for group in state.history.groups:

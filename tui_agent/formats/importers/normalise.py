@@ -18,7 +18,7 @@ from tui_agent.formats.importers.faults import refused_by_hooks
 from tui_agent.formats.importers.transcript import (
     Call,
     Faulted,
-    Interrupted,
+    Interruption,
     Remarked,
     Result,
     Said,
@@ -221,7 +221,7 @@ class Builder:
                 self._turn(step, following)
             case Faulted():
                 self._faulted(step, following)
-            case Interrupted():
+            case Interruption():
                 self._interrupted(step)
             case Remarked():
                 self.move(step.at)
@@ -255,7 +255,7 @@ class Builder:
             operator_present=transcript.operator_present,
         )
 
-    def _interrupted(self, step: Interrupted) -> None:
+    def _interrupted(self, step: Interruption) -> None:
         self.move(step.at)
         if self.running:
             self.finish(events.Outcome.INTERRUPTED, step.reason)

@@ -15,7 +15,7 @@ from tui_agent.formats.importers.reading import Record, Recording
 from tui_agent.formats.importers.transcript import (
     Call,
     ImportReport,
-    Interrupted,
+    Interruption,
     Remarked,
     Result,
     Said,
@@ -83,7 +83,7 @@ class StepReader(ABC):
 
     def interrupted(self, at: float | None, reason: str = "interrupted by the operator") -> None:
         """The operator stopped what was going on."""
-        self.add(Interrupted(reason, at))
+        self.add(Interruption(reason, at))
 
     def compacted(self, at: float | None, what: str = "compacted", size: str = "") -> None:
         """The agent made its history shorter."""

@@ -122,7 +122,7 @@ class Faulted:
 
 
 @dataclass(frozen=True)
-class Interrupted:
+class Interruption:
     """The operator stopped what was going on."""
 
     reason: str
@@ -137,7 +137,7 @@ class Remarked:
     at: float | None = None
 
 
-Step = Turn | Said | Faulted | Interrupted | Remarked
+Step = Turn | Said | Faulted | Interruption | Remarked
 
 
 @dataclass

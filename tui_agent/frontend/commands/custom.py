@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.config.layers import unsafe_value
 from tui_agent.config.settings import user_config_file
-from tui_agent.frontend.commands.registry import BY_NAME, Suggestion
+from tui_agent.frontend.commands.registry import BY_NAME, Completion
 from tui_agent.frontend.commands.view import Confirmation, LiveView
 from tui_agent.models.choose import NameCheck
 from tui_agent.store.trust_file import TrustFile
@@ -133,13 +133,13 @@ class CustomCommands:
         found = next((command for command in self.commands if command.name.lower() == name.lower()), None)
         return None if found is None else (found, f"{more}\n{rest}".strip() if more else rest.strip())
 
-    def suggestions(self, typed: str) -> list[Suggestion]:
+    def suggestions(self, typed: str) -> list[Completion]:
         """Commands whose names fit what is typed after the slash."""
         wanted = typed.removeprefix("/").lower()
         fitting = [command for command in self.commands if wanted in command.name.lower()]
         fitting.sort(key=lambda command: not command.name.lower().startswith(wanted))
         return [
-            Suggestion(
+            Completion(
                 f"/{command.name} " if command.takes_arguments else f"/{command.name}",
                 one_line(f"/{command.name} {command.argument}".rstrip(), 60),
                 f"{one_line(command.description, 200)}  ({', '.join(filter(None, (command.model, command.origin)))})",

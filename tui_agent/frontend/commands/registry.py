@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tui_agent.core.names import APPROVALS, POLICIES
 
 
-class Suggestion(NamedTuple):
+class Completion(NamedTuple):
     """One line of the list: what would stand in the prompt, how it is shown, and what it does."""
 
     text: str
@@ -328,7 +328,7 @@ def parse(line: str) -> Invocation:
     return Invocation(command, argument)
 
 
-def suggestions(typed: str, values_of: ValuesOf, offered: Sequence[Command] = COMMANDS) -> list[Suggestion]:
+def suggestions(typed: str, values_of: ValuesOf, offered: Sequence[Command] = COMMANDS) -> list[Completion]:
     """What could complete `typed`: commands of those that are offered while the name is open, values after it."""
     name, space, argument = typed.removeprefix("/").partition(" ")
     if not space:
@@ -342,10 +342,10 @@ def suggestions(typed: str, values_of: ValuesOf, offered: Sequence[Command] = CO
     if argument in values:
         return []
     fitting = [value for value in values if argument.lower() in value.lower()]
-    return [Suggestion(f"/{command.name} {value}", value, "") for value in fitting]
+    return [Completion(f"/{command.name} {value}", value, "") for value in fitting]
 
 
-def _of_command(command: Command) -> Suggestion:
+def _of_command(command: Command) -> Completion:
     text = f"/{command.name} " if command.needs_argument else f"/{command.name}"
     key = f"  ({key_label(command.pressed)})" if command.pressed else ""
-    return Suggestion(text, command.usage, command.help + key)
+    return Completion(text, command.usage, command.help + key)

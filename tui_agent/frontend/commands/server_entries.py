@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui_agent.frontend.commands.registry import Suggestion
+from tui_agent.frontend.commands.registry import Completion
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from tui_agent.tools.mcp.servers import McpServers, Row
-    from tui_agent.tools.mcp.status import Prompt
+    from tui_agent.tools.mcp.servers import McpServers, ServerRow
+    from tui_agent.tools.mcp.status import ServerPrompt
 
 LONGEST_RESOURCE = 30_000
 """Characters of a resource that go into a message."""
@@ -44,7 +44,7 @@ def key_of(server: str) -> str:
     return re.sub(r"\s+", "-", server)
 
 
-def suggestions(typed: str, rows: Iterable[Row]) -> list[Suggestion]:
+def suggestions(typed: str, rows: Iterable[ServerRow]) -> list[Completion]:
     """What could complete `typed`: a prompt after a slash, a resource where the last word begins with @."""
     if typed.startswith("/"):
         return _prompts(typed.removeprefix("/"), rows) if " " not in typed else []
@@ -60,7 +60,7 @@ def suggestions(typed: str, rows: Iterable[Row]) -> list[Suggestion]:
                 about = resource.description or resource.name
                 # Of a template the operator writes on where its first gap is.
                 text = name.partition("{")[0] if resource.template else f"{name} "
-                found.append(Suggestion(f"{before}@{text}", f"@{one_line(name, 60)}", about))
+                found.append(Completion(f"{before}@{text}", f"@{one_line(name, 60)}", about))
     return found[:_MOST_OFFERED]
 
 
@@ -72,7 +72,7 @@ def mentioned(typed: str) -> tuple[str, str] | None:
     return before, word
 
 
-def _prompts(wanted: str, rows: Iterable[Row]) -> list[Suggestion]:
+def _prompts(wanted: str, rows: Iterable[ServerRow]) -> list[Completion]:
     found = []
     for row in rows:
         for prompt in row.prompts:
@@ -82,7 +82,7 @@ def _prompts(wanted: str, rows: Iterable[Row]) -> list[Suggestion]:
                     f" {each.name}=…" if each.required else f" [{each.name}=…]" for each in prompt.arguments
                 )
                 found.append(
-                    Suggestion(
+                    Completion(
                         f"/{name} " if prompt.arguments else f"/{name}",
                         one_line(f"/{name}{gaps}", 60),
                         prompt.description,
@@ -91,7 +91,7 @@ def _prompts(wanted: str, rows: Iterable[Row]) -> list[Suggestion]:
     return found[:_MOST_OFFERED]
 
 
-def mentions(text: str, rows: Sequence[Row]) -> list[Mention]:
+def mentions(text: str, rows: Sequence[ServerRow]) -> list[Mention]:
     """The resources that a text names, each once; other words that begin with @ are just words."""
     found: dict[str, Mention] = {}
     for match in _MENTION.finditer(text):
@@ -129,7 +129,7 @@ class Invoked:
     arguments: dict[str, str]
 
 
-def invoked(line: str, rows: Sequence[Row]) -> Invoked | None:
+def invoked(line: str, rows: Sequence[ServerRow]) -> Invoked | None:
     """The prompt that a line `/server:prompt …` asks for; None where it is none. Raises `PromptError`."""
     name, _, rest = line.removeprefix("/").strip().partition(" ")
     server, colon, wanted = name.partition(":")
@@ -143,7 +143,7 @@ def invoked(line: str, rows: Sequence[Row]) -> Invoked | None:
     return Invoked(row.name, prompt.name, arguments_of(prompt, rest))
 
 
-def arguments_of(prompt: Prompt, text: str) -> dict[str, str]:
+def arguments_of(prompt: ServerPrompt, text: str) -> dict[str, str]:
     """`name=value` words, or values in the order of the arguments; quotes hold words together. Raises `PromptError`."""
     try:
         words = shlex.split(text)
@@ -171,7 +171,7 @@ def arguments_of(prompt: Prompt, text: str) -> dict[str, str]:
     return given
 
 
-def names_a_server(text: str, rows: Sequence[Row]) -> bool:
+def names_a_server(text: str, rows: Sequence[ServerRow]) -> bool:
     """Whether the text asks for a prompt or a resource of a server."""
     if not text.startswith("/"):
         return bool(mentions(text, rows))

@@ -29,7 +29,7 @@ from tui_agent.quantities import counted
 from tui_agent.store.errors import JournalError
 from tui_agent.terminal_text import revealed_line
 from tui_agent.tools.errors import ToolError
-from tui_agent.tools.mcp.status import Status
+from tui_agent.tools.mcp.status import ServerStatus
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -548,6 +548,6 @@ def values_of(command: Command, session: Session | None) -> Sequence[str]:
             return [f"{tool} {what}" for tool in session.state.run.tools for what in ("open", "close")]
         case "mcp":
             rows = () if session.servers is None else session.servers.rows()
-            waiting = [f"trust {row.name}" for row in rows if row.status is Status.UNTRUSTED]
+            waiting = [f"trust {row.name}" for row in rows if row.status is ServerStatus.UNTRUSTED]
             return [*waiting, *(f"reconnect {row.name}" for row in rows if row.server or row.why)]
     return command.values

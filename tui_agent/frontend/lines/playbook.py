@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.frontend.lines.styled import Line, Span, wrap
-from tui_agent.playbook.book import Offered
+from tui_agent.playbook.book import OfferedRepair
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class KnownRepair(NamedTuple):
     """A repair and the level at which it is known."""
 
     level: str
-    offered: Offered
+    offered: OfferedRepair
 
     @property
     def id(self) -> str:

@@ -10,7 +10,7 @@ from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line, reveal
 
 if TYPE_CHECKING:
-    from tui_agent.tools.mcp.servers import Row
+    from tui_agent.tools.mcp.servers import ServerRow
 
 
 _ROLES = {"connected": "ok", "failed": "error", "given up for now": "error", "not trusted": "warn"}
@@ -33,7 +33,7 @@ NONE = (
 )
 
 
-def server_lines(rows: Sequence[Row], width: int) -> list[Line]:
+def server_lines(rows: Sequence[ServerRow], width: int) -> list[Line]:
     """A paragraph for each server."""
     lines: list[Line] = []
     for row in rows:
@@ -41,7 +41,7 @@ def server_lines(rows: Sequence[Row], width: int) -> list[Line]:
     return lines[:-1] or [(Span(line),) for line in wrap(NONE, max(20, width))]
 
 
-def paragraph(row: Row, width: int) -> list[Line]:
+def paragraph(row: ServerRow, width: int) -> list[Line]:
     """A server: how it stands, what it is, what it offers, what is to be known."""
     status = str(row.status)
     role = _ROLES.get(status, "muted")

@@ -29,7 +29,7 @@ from tui_agent.tools.mcp.content import prompt_text, resource_text
 from tui_agent.tools.mcp.lists import Lists, listed
 from tui_agent.tools.mcp.open_calls import OpenCalls
 from tui_agent.tools.mcp.patience import Breaker, Patience
-from tui_agent.tools.mcp.status import Question, Reply, Status
+from tui_agent.tools.mcp.status import Elicitation, ElicitationReply, ServerStatus
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ _STRIKES = 3
 """Calls in a row without an answer after which the connection is made anew."""
 
 
-class Surroundings(Protocol):
+class ConnectionHolder(Protocol):
     """What a connection needs of whoever holds it."""
 
     workspace_uri: str
@@ -50,7 +50,7 @@ class Surroundings(Protocol):
         """Its status or lists are others now."""
 
     @property
-    def ask(self) -> Callable[[Question], Awaitable[Reply]] | None:
+    def ask(self) -> Callable[[Elicitation], Awaitable[ElicitationReply]] | None:
         """Puts a question to the operator; None where there is none."""
 
 
@@ -61,9 +61,9 @@ class ServerGoneError(Exception):
 class Connection:
     """A server that is connected to, or tried again. `run` is its life; the rest may be called from any task."""
 
-    def __init__(self, entry: ServerEntry, surroundings: Surroundings) -> None:
+    def __init__(self, entry: ServerEntry, surroundings: ConnectionHolder) -> None:
         self.entry = entry
-        self.status = Status.CONNECTING
+        self.status = ServerStatus.CONNECTING
         self.why = ""
         """What went wrong last, in words."""
         self.lists = Lists()
@@ -101,7 +101,7 @@ class Connection:
             try:
                 await self._connected()
             except asyncio.CancelledError:
-                self._set(Status.STOPPED)
+                self._set(ServerStatus.STOPPED)
                 raise
             except (FileNotFoundError, PermissionError, NotADirectoryError) as error:
                 self.why, final = f"it cannot be started: {error.strerror or error} ({error.filename})", True
@@ -109,7 +109,7 @@ class Connection:
                 self.why = self._said(error)
             finally:
                 self._client = None
-            stood = self.status is Status.READY
+            stood = self.status is ServerStatus.READY
             if not stood:
                 self._old_first = not self._old_first
             self._breaker.ended(loop.time() - began if stood else None)
@@ -117,7 +117,7 @@ class Connection:
 
     async def _wait_before_next(self, *, final: bool) -> None:
         self._again.clear()
-        status, delay = (Status.FAILED, None) if final else self._breaker.next_try()
+        status, delay = (ServerStatus.FAILED, None) if final else self._breaker.next_try()
         if delay is not None:
             self.retry_at = asyncio.get_running_loop().time() + delay
         self._set(status)
@@ -126,7 +126,7 @@ class Connection:
                 await self._again.wait()
         if self._again.is_set():
             self._breaker.forget()
-        self._set(Status.CONNECTING)
+        self._set(ServerStatus.CONNECTING)
 
     def reconnect(self) -> None:
         """Try again now, whatever went wrong before; a connection that stands is made anew."""
@@ -164,7 +164,7 @@ class Connection:
         """Offer what it has until the line ends."""
         self._client = client
         self._breaker.connected()
-        self._set(Status.READY)
+        self._set(ServerStatus.READY)
         watching = asyncio.create_task(self._watch(client))
         try:
             await line.ended.wait()
@@ -231,15 +231,15 @@ class Connection:
                 text += f"; it said: {line.last_words}"
         return text
 
-    def _set(self, status: Status) -> None:
-        if status in {Status.CONNECTING, Status.RETRYING}:
+    def _set(self, status: ServerStatus) -> None:
+        if status in {ServerStatus.CONNECTING, ServerStatus.RETRYING}:
             self._settled.clear()
         else:
             self._settled.set()
-        if status is not Status.CONNECTING:
+        if status is not ServerStatus.CONNECTING:
             self._tried.set()
         self.status = status
-        if status is Status.READY:
+        if status is ServerStatus.READY:
             self.why = ""
         self._around.changed(self)
 
@@ -422,9 +422,9 @@ class Connection:
                     await self._until_ready()
         if self._client is None:
             again = {
-                Status.OPEN: f" It is tried again in {max(1.0, self._until_retry()):.0f} s.",
-                Status.CONNECTING: " It is still being connected to.",
-                Status.RETRYING: " It is being connected to again.",
+                ServerStatus.OPEN: f" It is tried again in {max(1.0, self._until_retry()):.0f} s.",
+                ServerStatus.CONNECTING: " It is still being connected to.",
+                ServerStatus.RETRYING: " It is being connected to again.",
             }.get(self.status, "")
             why = f" ({self.why})" if self.why else ""
             raise ToolError(
@@ -439,7 +439,7 @@ class Connection:
             if self._client is not None and self._line is not None and not self._line.ended.is_set():
                 return
             await self._settled.wait()
-            if self.status is not Status.READY:
+            if self.status is not ServerStatus.READY:
                 return
             await asyncio.sleep(0.01)
 

@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from tui_agent.terminal_text import one_line
 from tui_agent.tools.mcp.offer import MOST_TOOLS, Described
-from tui_agent.tools.mcp.status import Prompt, PromptArgument, Resource
+from tui_agent.tools.mcp.status import PromptArgument, Resource, ServerPrompt
 
 MOST_LISTED = 1_000
 """Resources, templates and prompts of each kind that are kept of one server."""
@@ -23,7 +23,7 @@ _PAGES = 50
 class Lists:
     tools: tuple[Described, ...] = ()
     resources: tuple[Resource, ...] = ()
-    prompts: tuple[Prompt, ...] = ()
+    prompts: tuple[ServerPrompt, ...] = ()
 
 
 async def listed(client: Client) -> Lists:
@@ -33,7 +33,7 @@ async def listed(client: Client) -> Lists:
     capabilities = client.server_capabilities
     tools = await _tools(client) if capabilities.tools is not None else ()
     resources: tuple[Resource, ...] = ()
-    prompts: tuple[Prompt, ...] = ()
+    prompts: tuple[ServerPrompt, ...] = ()
     with suppress(MCPError):
         if capabilities.resources is not None:
             resources = await _resources(client)
@@ -88,10 +88,10 @@ def _resource(uri: str, item: Any, *, template: bool = False) -> Resource:
     return Resource(uri, *about, template=template)
 
 
-async def _prompts(client: Client) -> tuple[Prompt, ...]:
+async def _prompts(client: Client) -> tuple[ServerPrompt, ...]:
     listed = await _pages(lambda cursor: client.list_prompts(cursor=cursor), "prompts", MOST_LISTED)
     return tuple(
-        Prompt(
+        ServerPrompt(
             item.name,
             one_line(item.description or item.title or "", 200),
             tuple(PromptArgument(each.name, bool(each.required)) for each in item.arguments or ()),

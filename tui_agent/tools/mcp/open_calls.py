@@ -9,7 +9,7 @@ from typing import Any
 
 import mcp_types as types
 
-from tui_agent.tools.mcp.status import Question, Reply
+from tui_agent.tools.mcp.status import Elicitation, ElicitationReply
 
 
 class OpenCalls:
@@ -19,7 +19,7 @@ class OpenCalls:
         self._server = server
         self._limit = limit
         self._timers: set[asyncio.Timeout] = set()
-        self._question: asyncio.Future[Reply] | None = None
+        self._question: asyncio.Future[ElicitationReply] | None = None
         """What the operator is being asked for the server."""
 
     @asynccontextmanager
@@ -42,7 +42,7 @@ class OpenCalls:
             timer.reschedule(asyncio.get_running_loop().time() + self._limit)
 
     async def asked(
-        self, params: Any, ask: Callable[[Question], Awaitable[Reply]] | None
+        self, params: Any, ask: Callable[[Elicitation], Awaitable[ElicitationReply]] | None
     ) -> types.ElicitResult:
         """The operator's answer to a question of the server, in the SDK's words."""
         # Who asks without being called, or again before the answer, gets none: cards are the operator's time.
@@ -51,7 +51,7 @@ class OpenCalls:
         url = str(getattr(params, "url", "") or "")
         schema = dict(getattr(params, "requested_schema", None) or {})
         self._question = asked = asyncio.ensure_future(
-            ask(Question(self._server, str(params.message), schema, url))
+            ask(Elicitation(self._server, str(params.message), schema, url))
         )
         for timer in self._timers:
             timer.reschedule(None)
@@ -62,7 +62,7 @@ class OpenCalls:
                 # The server took its question back, or the connection ended.
                 asked.cancel()
                 raise
-            reply = Reply("cancel")
+            reply = ElicitationReply("cancel")
         finally:
             self._question = None
             for timer in self._timers:

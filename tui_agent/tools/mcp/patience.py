@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from tui_agent.tools.mcp.status import Status
+from tui_agent.tools.mcp.status import ServerStatus
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,15 @@ class Breaker:
         stable = lasted is not None and lasted >= self._patience.stable
         self._failures = 1 if stable else self._failures + 1
 
-    def next_try(self) -> tuple[Status, float]:
+    def next_try(self) -> tuple[ServerStatus, float]:
         """How the server stands until the next try, and the seconds until then."""
         patience = self._patience
         if self._failures >= patience.failures:
             delay = min(patience.open_cap, patience.open_for * 2**self._opened)
             self._opened += 1
-            return Status.OPEN, delay
+            return ServerStatus.OPEN, delay
         longest = min(patience.backoff_cap, patience.backoff * 2 ** (self._failures - 1))
-        return Status.RETRYING, longest * random.SystemRandom().uniform(0.5, 1.0)
+        return ServerStatus.RETRYING, longest * random.SystemRandom().uniform(0.5, 1.0)
 
     def connected(self) -> None:
         """A try after it was open succeeded."""

@@ -18,7 +18,7 @@ from tui_agent.config.mcp_servers import ConfiguredServers, ServerEntry
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.mcp.offer import Offered, offer, slugs
-from tui_agent.tools.mcp.status import Prompt, Question, Reply, Resource, Status
+from tui_agent.tools.mcp.status import Elicitation, ElicitationReply, Resource, ServerPrompt, ServerStatus
 from tui_agent.tools.mcp.tool import ServerTool
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class ServerHost(Protocol):
     async def ask_trust(self, entry: ServerEntry) -> bool:
         """Ask the operator to start a server of a checkout, and remember the answer."""
 
-    async def ask(self, question: Question) -> Reply:
+    async def ask(self, question: Elicitation) -> ElicitationReply:
         """Put a server's question to the operator."""
 
     async def sandbox(self, entry: ServerEntry) -> Sandbox:
@@ -53,7 +53,7 @@ class ServerHost(Protocol):
     def starting(self, entry: ServerEntry) -> None:
         """The server is about to be started: its secrets are to be masked from now on."""
 
-    def changed(self, row: Row) -> None:
+    def changed(self, row: ServerRow) -> None:
         """A server came, went or has other tools."""
 
     def notice(self, text: str) -> None:
@@ -61,15 +61,15 @@ class ServerHost(Protocol):
 
 
 @dataclass(frozen=True)
-class Row:
+class ServerRow:
     """A server as it stands now."""
 
     entry: ServerEntry
-    status: Status
+    status: ServerStatus
     why: str = ""
     tools: tuple[Offered, ...] = ()
     resources: tuple[Resource, ...] = ()
-    prompts: tuple[Prompt, ...] = ()
+    prompts: tuple[ServerPrompt, ...] = ()
     server: str = ""
     retry_in: float | None = None
     notices: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ class McpServers:
         self._host = host
         self._slugs = slugs(entry.name for entry in configured.entries)
         self._connections: dict[str, Connection] = {}
-        self._refused: dict[str, tuple[Status, str]] = {}
+        self._refused: dict[str, tuple[ServerStatus, str]] = {}
         self._offered: dict[str, tuple[tuple[Offered, ...], tuple[str, ...]]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._shown: dict[str, object] = {}
@@ -108,7 +108,7 @@ class McpServers:
     # --- as surroundings of the connections -----------------------------------------------------------------
 
     @property
-    def ask(self) -> Callable[[Question], Awaitable[Reply]] | None:
+    def ask(self) -> Callable[[Elicitation], Awaitable[ElicitationReply]] | None:
         """Puts a server's question to the operator; None where nobody is there."""
         return self._host.ask if self._host.present else None
 
@@ -135,7 +135,7 @@ class McpServers:
                 self._host.notice(f"MCP servers: {problem}.")
             for entry in self._configured.entries:
                 if entry.disabled:
-                    self._refused[entry.name] = (Status.DISABLED, "")
+                    self._refused[entry.name] = (ServerStatus.DISABLED, "")
                 elif entry.scope == "user" or self._host.trusted(entry):
                     await self._connect(entry)
                 else:
@@ -147,9 +147,9 @@ class McpServers:
         refused = self._host.trusted(entry) is False
         how = f"`agent-tui mcp trust {entry.name}` allows it"
         if refused:
-            self._refused[entry.name] = (Status.UNTRUSTED, f"you refused it; {how}")
+            self._refused[entry.name] = (ServerStatus.UNTRUSTED, f"you refused it; {how}")
             return
-        self._refused[entry.name] = (Status.UNTRUSTED, how)
+        self._refused[entry.name] = (ServerStatus.UNTRUSTED, how)
         if self._host.present:
             self._asking.append(asyncio.get_running_loop().create_task(self._ask_trust(entry)))
         else:
@@ -165,7 +165,7 @@ class McpServers:
     def untrusted(self, name: str) -> ServerEntry | None:
         """The server of that name that waits for the operator's trust."""
         status, _ = self._refused.get(name, (None, ""))
-        return self._configured.get(name) if status is Status.UNTRUSTED else None
+        return self._configured.get(name) if status is ServerStatus.UNTRUSTED else None
 
     async def trust(self, name: str) -> None:
         """Start a server that was not trusted: the operator has agreed."""
@@ -178,11 +178,11 @@ class McpServers:
             module = await asyncio.to_thread(importlib.import_module, "tui_agent.tools.mcp.connection")
         except ImportError as error:
             why = f"the package it needs is not installed: {INSTALL}"
-            if not any(status is Status.FAILED for status, _ in self._refused.values()):
+            if not any(status is ServerStatus.FAILED for status, _ in self._refused.values()):
                 self._host.notice(
                     f"MCP servers are configured, and the package for them is missing ({error}). {INSTALL}"
                 )
-            self._refused[entry.name] = (Status.FAILED, why)
+            self._refused[entry.name] = (ServerStatus.FAILED, why)
             return
         self._host.starting(entry)
         self._refused.pop(entry.name, None)
@@ -237,8 +237,8 @@ class McpServers:
         self._registry.put(entry.name, [ServerTool(each, connection) for each in offered])
         row = self._row(entry)
         shown = (row.status, tuple(tool.name for tool in row.tools))
-        passing = row.status is Status.CONNECTING or (
-            row.status is Status.RETRYING and entry.name not in self._shown
+        passing = row.status is ServerStatus.CONNECTING or (
+            row.status is ServerStatus.RETRYING and entry.name not in self._shown
         )
         if not passing and self._shown.get(entry.name) != shown:
             self._shown[entry.name] = shown
@@ -246,20 +246,20 @@ class McpServers:
 
     # --- what is shown and asked for ------------------------------------------------------------------------
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ServerRow]:
         """Every configured server as it stands."""
         return [self._row(entry) for entry in self._configured.entries]
 
-    def _row(self, entry: ServerEntry) -> Row:
+    def _row(self, entry: ServerEntry) -> ServerRow:
         connection = self._connections.get(entry.name)
         if connection is None:
-            status, why = self._refused.get(entry.name, (Status.CONNECTING, ""))
-            return Row(entry, status, why)
+            status, why = self._refused.get(entry.name, (ServerStatus.CONNECTING, ""))
+            return ServerRow(entry, status, why)
         offered, notices = self._offered.get(entry.name, ((), ()))
         retry = None
-        if connection.status in {Status.OPEN, Status.RETRYING}:
+        if connection.status in {ServerStatus.OPEN, ServerStatus.RETRYING}:
             retry = max(0.0, connection.retry_at - asyncio.get_running_loop().time())
-        return Row(
+        return ServerRow(
             entry, connection.status, connection.why, offered, connection.lists.resources, connection.lists.prompts,
             connection.server, retry, notices,
         )  # fmt: skip

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 
-class Status(StrEnum):
+class ServerStatus(StrEnum):
     """How a server stands."""
 
     UNTRUSTED = "not trusted"
@@ -41,7 +41,7 @@ class PromptArgument:
 
 
 @dataclass(frozen=True)
-class Prompt:
+class ServerPrompt:
     """A text with gaps that a server fills in."""
 
     name: str
@@ -50,7 +50,7 @@ class Prompt:
 
 
 @dataclass(frozen=True)
-class Question:
+class Elicitation:
     """What a server asks the operator: the values of a form, or to open an address."""
 
     server: str
@@ -60,7 +60,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Reply:
+class ElicitationReply:
     """accept, with the form's values; decline: no; cancel: not answered."""
 
     action: str
