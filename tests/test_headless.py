@@ -26,7 +26,7 @@ async def left_open(folder: Path, *turns: dict[str, Any]) -> Path:
     live = await start_session(folder, turns)
     await live.session.submit("read it")
     await live.until(lambda _: any(event.tool == "bash" for event in live.of(events.ToolStarted)))
-    await live.session._recorder.barrier()
+    await live.session.recorder.barrier()
     killed = shutil.copytree(live.session.folder, folder / "state" / "sessions" / "killed")
     await live.session.close()
     return killed

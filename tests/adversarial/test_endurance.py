@@ -177,7 +177,7 @@ async def test_stop_while_settling(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         await go_on.wait()
 
     session = await opened(tmp_path, [])
-    monkeypatch.setattr(session._checkpointer, "settle", slow)
+    monkeypatch.setattr(session.checkpointer, "settle", slow)
     await session.submit("one")
     await asyncio.wait_for(settling.wait(), 30)
     await session.submit("two")

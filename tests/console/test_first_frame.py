@@ -16,7 +16,7 @@ from tui_agent.console.looks.splash import PromptOutline
 class HeldConsole(HandConsole):
     """Does nothing after its first frame."""
 
-    async def _start(self) -> None:
+    async def open_first_session(self) -> None:
         pass
 
 

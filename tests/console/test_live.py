@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -856,19 +857,19 @@ async def test_hostile_text_in_a_command_or_a_remark_is_no_markup() -> None:
         await console.until(lambda: "[/bar] [red]x" in console.shown())
 
 
-async def test_many_events_are_drawn_together() -> None:
+async def test_many_events_are_drawn_together(monkeypatch: pytest.MonkeyPatch) -> None:
     async with live() as console:
         console.session.start()
         await console.until(lambda: "fix it" in console.shown())
         drawn = 0
-        real = console.screen.redrawing._draw
+        real = ConversationPane.show
 
-        def counting() -> None:
+        def counting(*given: Any, **more: Any) -> None:
             nonlocal drawn
             drawn += 1
-            real()
+            real(*given, **more)
 
-        console.screen.redrawing._draw = counting
+        monkeypatch.setattr(ConversationPane, "show", counting)
         for number in range(500):
             console.session.record(ReplyDelta(text=f"word{number} "))
         await console.until(lambda: "word499" in console.shown())

@@ -26,7 +26,7 @@ async def start(self):
     self.exit_text = "modules " + json.dumps(sorted(sys.modules))
     self.exit()
 
-program.ConsoleApp._start = start
+program.ConsoleApp.open_first_session = start
 from tui_agent.console.app import run_console
 sys.exit(run_console(ConsoleArguments()))
 """

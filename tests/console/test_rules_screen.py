@@ -10,14 +10,13 @@ from textual.widgets import Input
 
 from tests.console.real_session import real_live
 from tests.console.waiting import picture, until
-from tui_agent.config.settings import user_config_file
+from tui_agent.config.settings import load_settings, user_config_file
 from tui_agent.console.looks.option_row import OptionRow
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.field import FieldScreen
 from tui_agent.console.screens.rules import RulesScreen
 from tui_agent.core.names import Decision
 from tui_agent.frontend.arguments import ConsoleArguments
-from tui_agent.permissions.rules import parse_rule
 from tui_agent.store.kept_rules import KeptRules
 
 
@@ -31,7 +30,8 @@ async def test_rules_are_shown_tried_added_changed_and_taken_back(tmp_path: Path
     turns = [{"calls": [{"tool": "bash", "args": {"command": "echo hi > a.txt"}}]}, {"text": "done"}]
     async with real_live(tmp_path, turns) as console:
         session = console.session
-        session._approvals.configured = (parse_rule(Decision.DENY, "bash(rm -rf *)", "/w/.agent-tui.toml"),)
+        (console.workspace / ".agent-tui.toml").write_text('[permissions]\ndeny = ["bash(rm -rf *)"]\n')
+        session.use_rules(load_settings(environ={}, cwd=console.workspace))
         session.change_rules(added=["bash(echo *)"])
         session.kept_rules.add(["bash(make)"])
         await console.run("go")
@@ -45,7 +45,7 @@ async def test_rules_are_shown_tried_added_changed_and_taken_back(tmp_path: Path
         # What comes with a checkout is changed there.
         await console.press("enter")
         assert console.app.screen is screen
-        assert "changed there" in console.remarks()
+        assert "change it there" in console.remarks()
 
         # Trying out changes nothing, and the rule that decides is marked.
         screen.query_one(Input).value = "cd src && rm -r -f x"

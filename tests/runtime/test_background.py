@@ -169,7 +169,7 @@ async def main():
         "on",
     ])
     await live.run()
-    await live.session._recorder.barrier()
+    await live.session.recorder.barrier()
     print(live.session.folder, flush=True)
     await asyncio.sleep(600)
 asyncio.run(main())

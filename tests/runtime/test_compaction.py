@@ -330,7 +330,7 @@ async def test_estimates_are_corrected_by_what_the_provider_counts_and_a_resume_
 async def test_what_no_window_holds_is_not_sent_to_be_summarised(tmp_path: Path) -> None:
     live = await start(tmp_path, [asked(text=SUMMARY), *reads(0, 1, 2), "done", "again"], context_tokens=None)
     await live.run()
-    live.session._recorder.record(events.ModelWindowLearned(model="scripted", tokens=5_000))
+    live.session.recorder.record(events.ModelWindowLearned(model="scripted", tokens=5_000))
     live.session.compact()
     await live.session.wait()
     assert live.of(events.CompactionFailed)[-1].reason == compaction.TOO_LONG

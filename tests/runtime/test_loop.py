@@ -275,15 +275,18 @@ async def test_a_reply_that_the_length_limit_cut_is_continued_and_answered_whole
 
 async def test_stop_while_the_last_run_settles_starts_no_queued_run(start_agent: StartAgent) -> None:
     live = await start_agent(["one", "two"])
+    stopping: list[asyncio.Future[None]] = []
     with pytest.MonkeyPatch.context() as patched:
 
         async def settle() -> None:
             patched.undo()
             await live.session.submit("next")
-            live.session._driver.stop("Enough.")
+            stopping.append(asyncio.ensure_future(live.session.stop("Enough.")))
+            await asyncio.sleep(0)
 
-        patched.setattr(live.session._checkpointer, "settle", settle)
+        patched.setattr(live.session.checkpointer, "settle", settle)
         await live.run()
+        await asyncio.gather(*stopping)
     assert len(live.of(events.RunStarted)) == 1
     assert [message.text for message in live.state.queue] == ["next"]
 
@@ -545,7 +548,7 @@ async def test_a_full_disk_under_the_journal_ends_the_run_before_a_side_effect(
 ) -> None:
     live = await start_agent([turn(call("bash", command="touch x")), "done"])
 
-    FullDisk(monkeypatch, live.session._recorder._journal, 0)
+    FullDisk(monkeypatch, live.session.folder, 0)
     finished = await live.run()
     monkeypatch.undo()
     assert finished.outcome is events.Outcome.ERROR

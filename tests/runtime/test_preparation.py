@@ -110,7 +110,7 @@ async def test_a_queued_message_whose_run_cannot_be_prepared_stays_in_its_place(
         if isinstance(event, events.RunFinished) and event.seq < 20:
             monkeypatch.setattr(session_module, "find_skills", breaks)
             for text in ("b", "c"):
-                live.session._recorder.record(events.MessageQueued(id=text, text=text))
+                live.session.recorder.record(events.MessageQueued(id=text, text=text))
 
     live.session.subscribe(queue_two)
     await live.session.submit("a")

@@ -65,10 +65,10 @@ async def test_a_journal_is_readable_only_by_its_owner(tmp_path: Path):
 def slow_disk(patch: pytest.MonkeyPatch, journal: Journal) -> tuple[asyncio.Event, threading.Event]:
     """Set when the journal's thread is about to write, and what it then waits for."""
     at_the_disk, gate = asyncio.Event(), threading.Event()
-    loop, real, slow = asyncio.get_running_loop(), os.write, journal._file.fileno()
+    loop, real, slow = asyncio.get_running_loop(), os.write, journal.path.stat()
 
     def write(descriptor: int, chunk: bytes) -> int:
-        if descriptor == slow:
+        if os.path.samestat(os.fstat(descriptor), slow):
             loop.call_soon_threadsafe(at_the_disk.set)
             gate.wait(10)
         return real(descriptor, chunk)
@@ -367,7 +367,7 @@ async def test_a_full_disk_loses_nothing_and_is_reported_once(
     journal = await Journal.create(tmp_path / "s1")
     journal.on_error = reported.append
     events = notices(12)
-    disk = FullDisk(monkeypatch, journal, room)
+    disk = FullDisk(monkeypatch, journal.folder, room)
     for event in events[:8]:
         journal.write(event)
     with pytest.raises(JournalError, match="the disk is full") as caught:
@@ -421,7 +421,7 @@ async def test_closing_on_a_full_disk_says_so_and_frees_the_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     journal = await Journal.create(tmp_path / "s1")
-    FullDisk(monkeypatch, journal, 40)
+    FullDisk(monkeypatch, journal.folder, 40)
     journal.write(FIRST)
     with pytest.raises(JournalError, match="the disk is full"):
         await journal.close()

@@ -119,7 +119,7 @@ async def test_a_journal_that_somebody_else_changed_meanwhile_is_what_counts(tmp
     live = await start_session(tmp_path, LOOKS)
     await live.session.submit("look")
     await live.session.wait()
-    await live.session._recorder.barrier()
+    await live.session.recorder.barrier()
     journal = live.session.folder / JOURNAL_NAME
     changed = journal.read_bytes().replace(b'"task":"look"', b'"task":"talk"')
     with journal.open("r+b") as file:

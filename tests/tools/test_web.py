@@ -12,6 +12,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import httpcore
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -253,9 +254,14 @@ def test_a_name_is_resolved_once_and_the_judged_address_is_the_one_that_is_conta
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
 
     connected: list[str] = []
-    guarded = Guarded(())
+
+    class Network(httpcore.MockBackend):
+        def connect_tcp(self, host: str, *given: Any, **more: Any) -> httpcore.NetworkStream:
+            connected.append(host)
+            return super().connect_tcp(host, *given, **more)
+
+    guarded = Guarded((), Network([]))
     monkeypatch.setattr(socket, "getaddrinfo", rebinding)
-    monkeypatch.setattr(guarded._inner, "connect_tcp", lambda host, *_: connected.append(host))
     guarded.connect_tcp("rebinding.example", 80)
     assert (asked, connected) == (["rebinding.example"], ["93.184.216.34"])
     with pytest.raises(AddressError):

@@ -173,14 +173,14 @@ class ConsoleApp(SessionApp):
 
     def on_ready(self) -> None:
         """Load the rest once the first frame is out."""
-        self.run_worker(self._start(), group="startup")
+        self.run_worker(self.open_first_session(), group="startup")
 
     def _resumed(self, _: object) -> None:
         """Back from the shell: the terminal shows what the shell left."""
         self.refresh(layout=True)
 
-    async def _start(self) -> None:
-        """Open the first session, and get ready what all share."""
+    async def open_first_session(self) -> None:
+        """Open it, and get ready what all sessions share."""
         await self.shown.raise_prompt()
         self.take_input()
         if not await self.start_tab(self.shown):

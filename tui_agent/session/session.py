@@ -121,7 +121,7 @@ class Session:
         self.id = folder.name
         self.folder = folder
         self.settings = settings
-        self._recorder = recorder
+        self.recorder = recorder
         self._operator = operator
         self._model = model
         self._tools = tools if operator.present else tools.hiding(ASK_OPERATOR)
@@ -130,14 +130,14 @@ class Session:
         self.checkpoints = checkpoints or Checkpoints(
             settings.state_dir, workspace, self.id, secrets=recorder.secrets
         )
-        self._checkpointer = SessionCheckpointer(recorder, self.checkpoints)
+        self.checkpointer = SessionCheckpointer(recorder, self.checkpoints)
         self.rewinding = Rewinding(recorder, self.checkpoints)
         if settings.sub_agents:
             lanes = SubAgents(
                 recorder,
                 lambda: self._tools,
                 operator,
-                self._checkpointer,
+                self.checkpointer,
                 lambda prompt: self._run_started(prompt, (), ""),
                 self._make_driver,
                 settings.sub_agents,
@@ -159,7 +159,7 @@ class Session:
         self._servers = SessionServers(
             recorder, operator, self._tools, settings.state_dir, workspace, self.sandbox_of_server
         )
-        self._driver = self._make_driver(recorder, self._tools, operator, self._checkpointer)
+        self._driver = self._make_driver(recorder, self._tools, operator, self.checkpointer)
         self._run: asyncio.Task[events.RunFinished | None] | None = None
         self._warming: asyncio.Task[None] | None = None
         self._sandbox: asyncio.Task[Sandbox] | None = None
@@ -206,11 +206,11 @@ class Session:
     @property
     def state(self) -> RunState:
         """Everything there is to show."""
-        return self._recorder.state
+        return self.recorder.state
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Hear every event as it happens, with the state after it; returns what ends that."""
-        return self._recorder.subscribe(listener)
+        return self.recorder.subscribe(listener)
 
     @property
     def running(self) -> bool:
@@ -258,7 +258,7 @@ class Session:
     def _say_taken_back(self, taken: Sequence[TakenBack], before: str = "") -> None:
         if taken:
             text = before + taken_back_in_words(taken)
-            self._recorder.record(events.Notice(severity="warning", text=text, origin="sandbox"))
+            self.recorder.record(events.Notice(severity="warning", text=text, origin="sandbox"))
 
     def _accept_own_writes(self, event: events.Event, _: RunState) -> None:
         """What our own tools wrote by leave of the operator is none of a command's."""
@@ -335,7 +335,7 @@ class Session:
             self._start(self._new_run(text, self.state.seq, images, model))
 
     def _queue(self, text: str, images: tuple[events.Image, ...]) -> None:
-        self._recorder.record(events.MessageQueued(id=secrets.token_hex(4), text=text, images=images))
+        self.recorder.record(events.MessageQueued(id=secrets.token_hex(4), text=text, images=images))
 
     def send_waiting(self) -> bool:
         """Start the run that could not be prepared, with the message that waits; False where none does."""
@@ -355,12 +355,12 @@ class Session:
     def unqueue(self, message_id: str) -> None:
         """Take back a queued message."""
         if any(message.id == message_id for message in self.state.queue):
-            self._recorder.record(events.MessageUnqueued(id=message_id))
+            self.recorder.record(events.MessageUnqueued(id=message_id))
 
     def set_mode(self, mode: events.Mode) -> None:
         """AUTO, STEP or PAUSED, from the next iteration on."""
         if mode is not self.state.session.mode:
-            self._recorder.record(events.ModeChanged(mode=mode))
+            self.recorder.record(events.ModeChanged(mode=mode))
 
     async def interrupt(self) -> None:
         """Cut short what runs; the run pauses and nothing is lost."""
@@ -371,7 +371,7 @@ class Session:
         """Have the older part of the conversation summarised: now, or before the next model call of the run.
         `instructions` say what the summary should hold in particular. Gives words for when that is; "": at once.
         """
-        self._recorder.record(events.CompactionRequested(instructions=instructions))
+        self.recorder.record(events.CompactionRequested(instructions=instructions))
         if not self.running:
             self._start(self._driver.summarise())
             return ""
@@ -395,13 +395,13 @@ class Session:
     def set_policy(self, name: str) -> None:
         """Judge by another policy from the next run on. Raises `ValueError` for an unknown one."""
         preset(name)
-        self._recorder.record(events.SettingChanged(setting="policy", value=name))
+        self.recorder.record(events.SettingChanged(setting="policy", value=name))
 
     def set_model(self, name: str) -> None:
         """Use another model from the next call on. Raises `ValueError` for a name that cannot be one."""
         if not name.strip() or any(not character.isprintable() for character in name):
             raise ValueError(f"{name!r} cannot be the name of a model; name one as `provider/model`.")
-        self._recorder.record(events.SettingChanged(setting="model", value=name))
+        self.recorder.record(events.SettingChanged(setting="model", value=name))
 
     async def check_model(self, name: str) -> NameCheck:
         """Whether `set_model` would name a model that can be called; may take as long as the model host's start."""
@@ -426,7 +426,7 @@ class Session:
 
     async def log_in(self, variable: str, key: str) -> str:
         """Call models with this key from now on, and keep it in the platform's keyring; what became of it, in words."""
-        self._recorder.learn_secrets({variable: key})
+        self.recorder.learn_secrets({variable: key})
         if isinstance(self._model, ModelByName):
             await self._model.use_key(variable, key)
         try:
@@ -461,7 +461,7 @@ class Session:
 
     def set_approve(self, mode: events.Approval) -> None:
         """Ask for more, or for less, from the next call on."""
-        self._recorder.record(events.SettingChanged(setting="approve", value=mode.value))
+        self.recorder.record(events.SettingChanged(setting="approve", value=mode.value))
 
     def rules(self) -> list[PermissionRule]:
         """Every permission rule in force, each with where it comes from."""
@@ -474,7 +474,7 @@ class Session:
         for text in added:
             parse_rule(decision, text, "")
         changed = events.RulesChanged(decision=decision, added=tuple(added), removed=tuple(removed))
-        self._recorder.record(changed)
+        self.recorder.record(changed)
 
     def _keep_everywhere(self, texts: Sequence[str]) -> None:
         """Allow calls by these rules in every workspace. Raises `ConfigError`, `ValueError`."""
@@ -508,21 +508,21 @@ class Session:
 
     def holds_secret(self, text: str) -> bool:
         """Whether a text holds a secret of this environment, or what looks like one."""
-        return self._recorder.holds_secret(text)
+        return self.recorder.holds_secret(text)
 
     def set_breaker(self, tool: str, *, opened: bool) -> None:
         """Withhold a tool, or give it back. Raises `ValueError` for a tool that is not there."""
         if tool not in self._tools.names:
             raise ValueError(f"There is no tool {tool!r}; there are {', '.join(self._tools.names)}.")
-        self._recorder.record(events.BreakerSet(tool=tool, open=opened))
+        self.recorder.record(events.BreakerSet(tool=tool, open=opened))
 
     def set_title(self, title: str) -> None:
         """Name the session."""
-        self._recorder.record(events.TitleChanged(title=title))
+        self.recorder.record(events.TitleChanged(title=title))
 
     def edit_note(self, text: str | None) -> None:
         """Change or drop the note that goes with the next model call."""
-        self._recorder.record(events.NotePrepared(text=text or None, edited=True))
+        self.recorder.record(events.NotePrepared(text=text or None, edited=True))
 
     async def stop_background(self, name: str) -> None:
         """End a command in the background. Raises `ValueError` where none of that id runs."""
@@ -554,12 +554,12 @@ class Session:
         finally:
             async with AsyncExitStack() as closing:
                 # Unwound from the last to the first; a fault of one keeps none of the others from closing.
-                closing.push_async_callback(self._recorder.close)
+                closing.push_async_callback(self.recorder.close)
                 closing.push_async_callback(self._model.close)
                 closing.push_async_callback(self._settle_sandbox)
                 closing.push_async_callback(self._servers.close)
                 closing.push_async_callback(self._learning.settle)
-                closing.push_async_callback(self._checkpointer.settle)
+                closing.push_async_callback(self.checkpointer.settle)
                 closing.push_async_callback(self.background.close)
                 if self._warming is not None:
                     self._warming.cancel()
@@ -579,7 +579,7 @@ class Session:
             logger.error("the run broke", exc_info=bug)
             with suppress(RecordingFailed):  # which the journal says by itself
                 text = f"Internal error: {type(bug).__name__}: {bug}"
-                self._recorder.record(events.Notice(severity="error", text=text))
+                self.recorder.record(events.Notice(severity="error", text=text))
 
     async def _run_all(
         self, work: Coroutine[Any, Any, events.RunFinished | None]
@@ -620,7 +620,7 @@ class Session:
             self.folder / OUTPUT_FOLDER,
             f"own-{self.state.seq}",
             progress,
-            self._recorder.new_mask,
+            self.recorder.new_mask,
         )
         try:
             output = await bash.run({"command": command}, context)
@@ -633,7 +633,7 @@ class Session:
     def record_own_command(self, command: str, printed: str, exit_code: int | None = None) -> None:
         """Put a command of the operator's into the conversation, with what it printed."""
         ended = events.OwnCommandEnded(command=command, printed=printed, exit_code=exit_code)
-        self._recorder.record(ended)
+        self.recorder.record(ended)
 
     def find_skills(self) -> Skills:
         """The skills that there are now, offered from now on; what is no good is said once."""
@@ -641,7 +641,7 @@ class Session:
         for bad in found.bad:
             if bad not in self._bad_skills:
                 text = f"The skill in {bad.place} is left out: {bad.reason}."
-                self._recorder.record(events.Notice(severity="warning", text=text))
+                self.recorder.record(events.Notice(severity="warning", text=text))
         self._bad_skills.update(found.bad)
         self._tools.put("skills", [ReadSkill(found)] if found.skills else [])
         return found
@@ -667,7 +667,7 @@ class Session:
         start = await self._prepared(message.text, message.images)
         if start is None or (self.state.stop is not None and self.state.stop.seq > asked_at):
             return None
-        self._recorder.record(events.MessageUnqueued(id=message.id))
+        self.recorder.record(events.MessageUnqueued(id=message.id))
         return await self._driver.run(start)
 
     async def _prepared(
@@ -683,7 +683,7 @@ class Session:
             text = (
                 f"{self.unprepared}\nThe message waits, and goes out with /auto or before the next message."
             )
-            self._recorder.record(events.Notice(severity="error", text=text))
+            self.recorder.record(events.Notice(severity="error", text=text))
             return None
 
     async def _run_started(

@@ -68,9 +68,9 @@ class FetchError(Exception):
 class Guarded(httpcore.NetworkBackend):
     """Resolves a name once, judges what it resolves to, and connects to that very address."""
 
-    def __init__(self, allowed: tuple[str, ...]) -> None:
+    def __init__(self, allowed: tuple[str, ...], backend: httpcore.NetworkBackend | None = None) -> None:
         self._allowed = allowed
-        self._inner = httpcore.SyncBackend()
+        self._backend = backend or httpcore.SyncBackend()
 
     def connect_tcp(
         self,
@@ -93,7 +93,7 @@ class Guarded(httpcore.NetworkBackend):
         fault: httpcore.NetworkError | httpcore.TimeoutException | None = None
         for text in addresses[:4]:
             try:
-                return self._inner.connect_tcp(text, port, timeout, local_address, socket_options)
+                return self._backend.connect_tcp(text, port, timeout, local_address, socket_options)
             except (httpcore.NetworkError, httpcore.TimeoutException) as error:
                 fault = error
         raise fault or FetchError(f"The host {host} has no address.")
