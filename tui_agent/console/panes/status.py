@@ -198,7 +198,7 @@ def _activity(state: RunState, now: float, turning: float | None) -> tuple[Span,
             attempt = f" (try {state.run.attempt})" if state.run.attempt > 1 else ""
             reply = state.conversation.reply
             silent = now - (reply.heard or reply.at) if reply is not None else 0.0
-            what = "no text" if reply is not None and reply.heard else "no reply yet"
+            what = "no text" if reply is not None and reply.heard else "no word yet"
             pause = f", {what} for {whole_seconds(silent)}" if silent >= SILENT else ""
             return (Span(f"{spinner(turning)} model{attempt}{pause}", "model"),)
         case Phase.BACKOFF:
