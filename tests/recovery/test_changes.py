@@ -108,9 +108,20 @@ def test_no_text_breaks_the_reading_of_commands_and_errors(text: str) -> None:
     error_place(text)
 
 
-def test_what_was_written_before_a_command_failed_counts() -> None:
-    assert writes_before_its_end("sed -i s/a/b/ x.py && pytest")
-    assert not writes_before_its_end("cp a b")
+@pytest.mark.parametrize(
+    ("command", "output", "wrote"),
+    [
+        ("sed -i s/a/b/ x.py && pytest", "1 failed", True),
+        ("cp a b", "cp: cannot stat 'a'", False),
+        ("mv a b && cp -r b c", "mv: cannot stat 'a': No such file or directory", False),
+        ("mv a b && cp -r b c", "cp: cannot stat 'b': No such file or directory", True),
+        ("find . | sort -o /tmp/a && cat /tmp/a", "sort: open failed: /tmp/a: No such file", False),
+        ("mv a b; rm c; ./build", "mv: cannot stat 'a'\nbad value", True),
+        ("/bin/mv a b && ls", "exit code 1: /bin/mv: cannot stat 'a'", False),
+    ],
+)
+def test_what_was_written_before_a_command_failed_counts(command: str, output: str, wrote: bool) -> None:
+    assert writes_before_its_end(command, output) is wrote
 
 
 PLACES = [

@@ -102,6 +102,11 @@ FAILED = [
     ("go test ./...", 1, "go: cannot find main module"),
     ("go vet", 2, "flag provided but not defined"),
     ("gcc a.c", 1, "gcc: error: a.c: No such file or directory"),
+    (
+        "gcc -o a a.c ./a 5",
+        1,
+        "/usr/bin/ld: cannot find 5: No such file or directory\ncollect2: error: ld returned 1 exit status",
+    ),
     ("npx tsc", 1, "error TS18003: No inputs were found"),
     ("make deploy", 2, "make: *** No rule to make target 'deploy'.  Stop."),
     ("make", 2, "cp: cannot stat 'x'"),

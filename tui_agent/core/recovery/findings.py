@@ -141,6 +141,7 @@ _CRASHED = re.compile(
         |invalid\ flag|no\ source\ files)
     | ^go:\ (?!downloading|finding|extracting|found) | ^no\ required\ module
     | ^\S*(?:gcc|cc|g\+\+|c\+\+|clang\S*)(?:-\d+)?:\ (?:fatal\ )?error:
+    | ^\S*\bld(?:\.\w+)?:\ cannot\ find\b
     | ^\S*sh:\ (?:\d+:\ )?(?:cannot|can't)\ open | ^\S*sh:\ \S+:\ No\ such\ file
     | ^error\ TS(?:5|6|18)\d{3}: | ^make\S*:\ \*\*\*\ No\ (?:rule|targets)
     """,

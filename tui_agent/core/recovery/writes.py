@@ -165,14 +165,33 @@ def writes(command: str) -> Writes:
     return _of_text(command, 0)
 
 
+def writes_before_its_end(command: str, output: str = "") -> bool:
+    """Whether a command that failed surely changed something before the part that failed: `sed -i … && pytest`.
+
+    What complains in the output by its own name is the part that failed: `mv: cannot stat` of `mv a b && ls`.
+    """
+    return any(
+        not any(
+            re.search(rf"(?:^|[\s/:]){re.escape(name)}: ", output[:_LONGEST], re.MULTILINE) for name in names
+        )
+        for names in _written_before_the_end(command)
+    )
+
+
 @lru_cache(maxsize=512)
-def writes_before_its_end(command: str) -> bool:
-    """Whether a command that failed surely changed something before the part that failed: `sed -i … && pytest`."""
+def _written_before_the_end(command: str) -> tuple[tuple[str, ...], ...]:
+    """The programs of each pipeline but the last that surely writes."""
     script = _parsed(command)
-    if script is None:
-        return False
-    parts = [pipeline for one in script.lists for pipeline in one.pipelines]
-    return any(_of_commands(pipeline.commands, command, 0) is Writes.SURELY for pipeline in parts[:-1])
+    parts = [pipeline for one in script.lists for pipeline in one.pipelines] if script else []
+    return tuple(
+        tuple(
+            base_name(simple.words[0])
+            for simple in pipeline.commands
+            if isinstance(simple, Simple) and simple.words
+        )
+        for pipeline in parts[:-1]
+        if _of_commands(pipeline.commands, command, 0) is Writes.SURELY
+    )
 
 
 @lru_cache(maxsize=512)
