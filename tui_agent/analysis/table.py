@@ -357,7 +357,7 @@ def text_table(
     Where that is wider than `width`, the last column of words is cut, or stands below its row where too little of it
     would be left; a table with one column of names lies on its side, in several parts if need be.
     """
-    widths = _widths(head, body)
+    widths = [max(len(row[column]) for row in [head, *body]) for column in range(len(head))]
     over = 0 if width is None else sum(widths) + GAP * (len(head) - 1) - width
     if over > 0 and width is not None and left == 1:
         return "\n".join(_on_its_side(head, body, width))
@@ -410,10 +410,6 @@ def _on_its_side(head: Sequence[str], body: Sequence[Sequence[str]], width: int)
 def _turned(head: Sequence[str], columns: Sequence[Sequence[str]]) -> str:
     first, *rest = zip(head, *columns, strict=True)
     return text_table(first, rest, 1)
-
-
-def _widths(head: Sequence[str], body: Sequence[Sequence[str]]) -> list[int]:
-    return [max(len(row[column]) for row in [head, *body]) for column in range(len(head))]
 
 
 # --- for programs -------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
+from textwrap import indent
 from typing import Any, NoReturn
 
 from tui_agent.config.errors import nearest
@@ -25,7 +26,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(
             prog=f"agent-tui {command}".strip(),
             description=description,
-            epilog=f"example:\n{_indented(example)}",
+            epilog=f"example:\n{indent(example.strip(), '  ')}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
             **kwargs,
@@ -61,10 +62,6 @@ class Parser(argparse.ArgumentParser):
         near = nearest(name.lstrip("-"), (option.lstrip("-") for option in self._option_string_actions), 0.6)
         hint = f"; the nearest is --{near}" if near and near != "h" else ""
         self.error(f"there is no option {name}{hint}")
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.strip().splitlines())
 
 
 def one_of(names: Iterable[str]) -> Callable[[str], str]:

@@ -49,10 +49,6 @@ class TextMask(Protocol):
     def flush(self) -> str: ...
 
 
-def _leave_as_is() -> TextMask | None:
-    return None
-
-
 @dataclass(frozen=True)
 class ToolContext:
     """What a running call is given."""
@@ -63,7 +59,7 @@ class ToolContext:
     call_id: str
     progress: Callable[[str], None]
     """Takes pieces of output as they come, for the screen only."""
-    new_mask: Callable[[], TextMask | None] = _leave_as_is
+    new_mask: Callable[[], TextMask | None] = lambda: None
     """Makes what masks the secrets in an output that is kept in a file."""
     known_files: Mapping[str, str] = field(default_factory=dict)
     """Workspace files as the model last read or wrote them: SHA-256 of their bytes, by path."""

@@ -46,10 +46,6 @@ _MARGIN = 1
 """Gutter in which the cursor stands, in cells."""
 
 
-def _nothing_said(_: int) -> Sequence[Line]:
-    return ((Span(" ○ nothing said yet", "muted"),),)
-
-
 class ConversationPane(LinePane):
     """The transcript. Follows its end until the operator scrolls up; Enter or a click opens a block."""
 
@@ -96,7 +92,7 @@ class ConversationPane(LinePane):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.welcome: Callable[[int], Sequence[Line]] = _nothing_said
+        self.welcome: Callable[[int], Sequence[Line]] = lambda _: ((Span(" ○ nothing said yet", "muted"),),)
         """What stands here before anything was said, in so many rows."""
         self.transcript = ConversationRows()
         self._conversation: Conversation | None = None

@@ -33,7 +33,8 @@ def entries(rows: Sequence[SessionRow], words: str, hits: Iterable[Hit]) -> list
     found = {
         row.id: row
         for row in rows
-        if not wanted or row.id in by_session or all(word in _haystack(row) for word in wanted)
+        if row.id in by_session
+        or all(word in f"{row.title}\n{row.id}\n{row.workspace}\n{row.model}".lower() for word in wanted)
     }
     children: dict[str, list[SessionRow]] = {}
     for row in found.values():
@@ -44,10 +45,6 @@ def entries(rows: Sequence[SessionRow], words: str, hits: Iterable[Hit]) -> list
             for each, branch in _tree(_root(row, found), children):
                 listed.setdefault(each.id, SessionBranch(each, branch, by_session.get(each.id)))
     return list(listed.values())
-
-
-def _haystack(row: SessionRow) -> str:
-    return f"{row.title}\n{row.id}\n{row.workspace}\n{row.model}".lower()
 
 
 def _root(row: SessionRow, found: Mapping[str, SessionRow]) -> SessionRow:

@@ -118,8 +118,3 @@ def parse_event(line: str | bytes) -> Event:
     """One journal line back into its event. Raises `pydantic.ValidationError` for anything else."""
     event: Event = _adapter().validator.validate_json(line)
     return event
-
-
-def event_schema() -> dict[str, Any]:
-    """JSON Schema of every event, for docs/."""
-    return _adapter().json_schema()

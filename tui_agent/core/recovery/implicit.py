@@ -202,7 +202,7 @@ class ImplicitFailures:
         if remark := _idle_edit(result, path, said, self.evidence):
             seen.append(remark)
             return self
-        if _is_prose(path):
+        if path.endswith(_PROSE):
             return self._with_written((path,))
         evidence = evolve(self.evidence, changed=path, other=False)
         return evolve(self, evidence=evidence)._with_written((path,))
@@ -306,10 +306,6 @@ def _may_show_anything(result: CallResult) -> bool:
     if command is None:
         return result.tool not in LOOKING_ONLY and result.tool not in EDITS
     return command_reading.read(command).runs_other or _WHOLE_FOLDERS.search(command) is not None
-
-
-def _is_prose(path: str) -> bool:
-    return path.endswith(_PROSE)
 
 
 def _with_command(
