@@ -115,6 +115,7 @@ def test_no_text_breaks_the_reading_of_commands_and_errors(text: str) -> None:
         ("cp a b", "cp: cannot stat 'a'", False),
         ("mv a b && cp -r b c", "mv: cannot stat 'a': No such file or directory", False),
         ("mv a b && cp -r b c", "cp: cannot stat 'b': No such file or directory", True),
+        ("mv a b && cp -r b c && touch d", "mv: cannot stat 'a'", False),
         ("find . | sort -o /tmp/a && cat /tmp/a", "sort: open failed: /tmp/a: No such file", False),
         ("mv a b; rm c; ./build", "mv: cannot stat 'a'\nbad value", True),
         ("/bin/mv a b && ls", "exit code 1: /bin/mv: cannot stat 'a'", False),

@@ -178,7 +178,7 @@ def _may_have_changed(result: CallResult, effect: str, *, watched: bool) -> bool
     if result.status not in _ENDED:
         return False
     if not result.passed:
-        return writes_before_its_end(command, result.content)
+        return writes_before_its_end(command, result.failure.message if result.failure else result.content)
     kind = writes(command)
     return kind >= Writes.OUTPUT or (kind is Writes.MAYBE and not watched)
 

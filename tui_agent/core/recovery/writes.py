@@ -168,30 +168,35 @@ def writes(command: str) -> Writes:
 def writes_before_its_end(command: str, output: str = "") -> bool:
     """Whether a command that failed surely changed something before the part that failed: `sed -i … && pytest`.
 
-    What complains in the output by its own name is the part that failed: `mv: cannot stat` of `mv a b && ls`.
+    What complains in the output by its own name has failed, and what follows it by `&&` did not run.
     """
-    return any(
-        not any(
-            re.search(rf"(?:^|[\s/:]){re.escape(name)}: ", output[:_LONGEST], re.MULTILINE) for name in names
-        )
-        for names in _written_before_the_end(command)
-    )
+    for pipelines in _before_the_end(command):
+        for programs, wrote in pipelines:
+            if any(re.search(rf"(?<![\w.+-]){re.escape(name)}: ", output[:_LONGEST]) for name in programs):
+                break
+            if wrote:
+                return True
+    return False
 
 
 @lru_cache(maxsize=512)
-def _written_before_the_end(command: str) -> tuple[tuple[str, ...], ...]:
-    """The programs of each pipeline but the last that surely writes."""
+def _before_the_end(command: str) -> tuple[tuple[tuple[tuple[str, ...], bool], ...], ...]:
+    """By list, the pipelines before the last one: their programs, and whether they surely write."""
     script = _parsed(command)
-    parts = [pipeline for one in script.lists for pipeline in one.pipelines] if script else []
+    lists = [one.pipelines for one in script.lists] if script else []
+    if lists:
+        lists[-1] = lists[-1][:-1]
     return tuple(
         tuple(
-            base_name(simple.words[0])
-            for simple in pipeline.commands
-            if isinstance(simple, Simple) and simple.words
+            (_programs(one.commands), _of_commands(one.commands, command, 0) is Writes.SURELY)
+            for one in pipelines
         )
-        for pipeline in parts[:-1]
-        if _of_commands(pipeline.commands, command, 0) is Writes.SURELY
+        for pipelines in lists
     )
+
+
+def _programs(commands: Sequence[object]) -> tuple[str, ...]:
+    return tuple(base_name(one.words[0]) for one in commands if isinstance(one, Simple) and one.words)
 
 
 @lru_cache(maxsize=512)
