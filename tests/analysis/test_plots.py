@@ -60,7 +60,7 @@ def test_points_at_one_place_share_a_label() -> None:
 
 
 def test_a_scale_says_the_values_of_its_lines() -> None:
-    drawing = plots.rows([plots.Span("ring", 0.01, -0.02, 0.04)], -0.25, 0.25, "points")
+    drawing = plots.rows([plots.IntervalRow("ring", 0.01, -0.02, 0.04)], -0.25, 0.25, "points")
     assert [words for _, _, _, words in texts(drawing) if words[-1:].isdigit()] == [
         "-25", "-12.5", "0", "12.5", "25", "+1.0",
     ]  # fmt: skip
@@ -69,7 +69,7 @@ def test_a_scale_says_the_values_of_its_lines() -> None:
 def test_long_names_have_room_and_what_parts_are_goes_on_in_another_line() -> None:
     name = "silent: an edit that changes not a thing"
     bars = plots.bars([plots.Bar(name, (3, 2))], {f"a part with a long name {n}": "#fff" for n in range(2)})
-    for drawing in (bars, plots.rows([plots.Span(name, 0.0, 0.0, 0.0)], -1.0, 1.0, "points")):
+    for drawing in (bars, plots.rows([plots.IntervalRow(name, 0.0, 0.0, 0.0)], -1.0, 1.0, "points")):
         for left, right, _, _ in areas(drawing).values():
             assert left >= 0
             assert right <= width_of(drawing)
