@@ -200,7 +200,7 @@ def test_a_person_is_asked_once_and_what_they_say_is_told(home: Path) -> None:
     running = subprocess.Popen(command(home, play), stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
     shown = b""
-    while b"is what it is told" not in shown:
+    while b"is what the agent is told" not in shown:
         shown += os.read(ours, 4096)
     os.write(ours, b"use ninja\n")
     with suppress(OSError):
@@ -209,7 +209,7 @@ def test_a_person_is_asked_once_and_what_they_say_is_told(home: Path) -> None:
     os.close(ours)
     assert running.wait(30) in {0, 4}
     assert runs(home)[1]["argv"][-1] == "use ninja"
-    assert shown.count(b"is what it is told") == 1
+    assert shown.count(b"is what the agent is told") == 1
 
 
 def test_what_cannot_be_supervised_is_said() -> None:
