@@ -23,7 +23,8 @@ from tests.models.test_host_process import exists, reply_of, request
 from tests.openai_server import OpenAIServer, text
 from tui_agent.models import borrowed
 from tui_agent.models.borrowed import SOCKET, code_in_use
-from tui_agent.models.hosted import HostedModel, host_environment
+from tui_agent.models.host_start import host_environment
+from tui_agent.models.hosted import HostedModel
 from tui_agent.models.prepared import is_ours
 from tui_agent.processes import without_secrets
 

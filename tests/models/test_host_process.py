@@ -15,7 +15,8 @@ from tests.kept_host import environment
 from tests.openai_server import OpenAIServer, text
 from tui_agent.core.events import Fault, FaultKind
 from tui_agent.models import litellm_setup
-from tui_agent.models.hosted import HostedModel, host_command, host_environment
+from tui_agent.models.host_start import begin_early, host_command, host_environment
+from tui_agent.models.hosted import HostedModel
 from tui_agent.models.protocol import ModelFault, ModelRequest, Reply
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -224,6 +225,89 @@ async def test_a_closed_model_starts_nothing_again() -> None:
     assert "closed" in fault.message
     assert await model.context_tokens("any") is None
     assert model.pid is None
+
+
+# --- a host that begins before it is needed -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "minutes"),
+    [
+        (None, "0"),
+        ("", "0"),
+        (["openai/x"], "0"),
+        ("scripted:demo", "0"),
+        ("openai/x", "5"),
+        ("openai/x", 5),
+        ("openai/x", "soon"),
+        ("openai/x", [0]),
+    ],
+)
+async def test_no_host_begins_early_where_it_is_not_known_that_there_will_be_one(
+    model: object, minutes: object
+) -> None:
+    assert begin_early(model, minutes) is None
+
+
+async def test_a_host_that_has_begun_is_the_model_s_first() -> None:
+    begun = begin_early("openai/x", "0")
+    assert begun is not None
+    model = HostedModel(begun=begun)
+    await model.start()
+    pid = model.pid
+    assert pid == (await begun).process.pid
+    await model.close()
+    assert pid is not None
+    assert not exists(pid)
+
+
+@pytest.mark.parametrize("later", [True, False], ids=["which runs", "which is being started"])
+async def test_a_host_that_has_begun_and_is_not_needed_ends_with_its_model(later: bool) -> None:
+    before = children()
+    begun = begin_early("openai/x", "0")
+    assert begun is not None
+    model = HostedModel(begun=begun)
+    if later:
+        assert exists((await begun).process.pid)
+    await model.close()
+    assert children() == before
+
+
+async def test_a_key_that_was_given_before_reaches_a_host_that_had_begun(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    begun = begin_early("openai/x", 0)
+    model = HostedModel(begun=begun)
+    await model.use_key("OPENAI_API_KEY", "sk-given")
+    async with OpenAIServer(text("Hello.")) as server:
+        assert (await reply_of(model, request(server.url))).text == "Hello."
+        await model.close()
+        assert server.requests[-1].headers["authorization"] == "Bearer sk-given"
+
+
+BEGUN = """
+import os, sys
+def look(event, arguments):
+    if event == "subprocess.Popen" and "tui_agent.models.host" in arguments[1]:
+        print("pydantic" in sys.modules, flush=True)
+        os._exit(0)
+sys.addaudithook(look)
+from tui_agent.cli import main
+main(["run", "hello", "--model", "openai/x"])
+"""
+
+
+def test_run_begins_the_host_before_it_imports_what_reads_the_settings(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BEGUN],
+        env=host_environment({**environment(), "HOME": str(tmp_path), "AGENT_TUI_HOST_MINUTES": "0"}),
+        capture_output=True,
+        text=True,
+        timeout=LONGEST,
+        check=False,
+    )
+    assert done.stdout == "False\n", done.stderr
 
 
 # --- the real host --------------------------------------------------------------------------------------------

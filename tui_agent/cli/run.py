@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.cli.interrupts import sigterm_interrupts
@@ -12,9 +13,11 @@ from tui_agent.config.errors import ConfigError
 from tui_agent.core.names import ON_ESCALATION, OUTPUT_FORMS
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from argparse import Namespace
 
     from tui_agent.config.settings import Settings
+    from tui_agent.models.choose import ModelByName
+    from tui_agent.models.host_start import Begun
 
 _EXAMPLE = """
 agent-tui run "fix the failing tests" --model openai/gpt-5 --approve all
@@ -62,44 +65,63 @@ def main(arguments: Sequence[str]) -> int:
 def _run(arguments: Sequence[str]) -> int:
     namespace = parser().parse(arguments)
     task = _task(namespace.task)
+    _log_to_stderr()
     import asyncio
 
-    from tui_agent.config.settings import load_settings, require_model, require_workspace
-
-    settings = load_settings(overrides(namespace), namespace.config)
-    require_workspace(settings)
-    require_model(settings)
-    _log_to_stderr()
-    resume = None
-    if namespace.resume is not None:
-        from tui_agent.store.session_store import SessionStore
-
-        resume = SessionStore(settings.state_dir).resolve(namespace.resume)
-    return asyncio.run(_run_in(settings, task, resume))
+    return asyncio.run(_run_in(namespace, task))
 
 
-async def _run_in(settings: Settings, task: str, resume: Path | None) -> int:
-    """The model host starts first; what a session takes is imported beside it."""
+async def _run_in(namespace: Namespace, task: str) -> int:
+    """The model host begins first; settings, and what a session takes, are imported beside it."""
     import asyncio
     import importlib
 
-    from tui_agent.models.choose import ModelByName
-    from tui_agent.models.scenario_checks import ScenarioError
+    from tui_agent.frontend.arguments import ConsoleArguments, wanted_early
+    from tui_agent.models import host_start
 
+    given = ConsoleArguments(overrides(namespace), namespace.config and Path(namespace.config))
+    begun = host_start.begin_early(wanted_early("model", given), wanted_early("host_minutes", given))
     try:
-        model = ModelByName(settings)
-    except ScenarioError as error:
-        raise ConfigError(
-            f"The scripted model cannot be used: {error}\nName another model with --model."
-        ) from error
+        settings, resume = await asyncio.to_thread(_settings, namespace)
+        model = _model(settings, begun)
+    except BaseException:
+        if begun is not None:
+            await host_start.end(begun)
+        raise
     starting = asyncio.create_task(model.start())
-    headless = await asyncio.to_thread(importlib.import_module, "tui_agent.headless")
     try:
+        headless = await asyncio.to_thread(importlib.import_module, "tui_agent.headless")
         code: int = await headless.run_headless(settings, task, model=model, resume=resume)
     finally:
         await model.close()
         await asyncio.gather(starting, return_exceptions=True)  # the first call said what was wrong with it
     return code
+
+
+def _settings(namespace: Namespace) -> tuple[Settings, Path | None]:
+    """The settings, and the session to go on with."""
+    from tui_agent.config.settings import load_settings, require_model, require_workspace
+
+    settings = load_settings(overrides(namespace), namespace.config)
+    require_workspace(settings)
+    require_model(settings)
+    if namespace.resume is None:
+        return settings, None
+    from tui_agent.store.session_store import SessionStore
+
+    return settings, SessionStore(settings.state_dir).resolve(namespace.resume)
+
+
+def _model(settings: Settings, begun: Begun | None) -> ModelByName:
+    from tui_agent.models.choose import ModelByName, own_host
+    from tui_agent.models.scenario_checks import ScenarioError
+
+    try:
+        return ModelByName(settings, own_host(settings, begun))
+    except ScenarioError as error:
+        raise ConfigError(
+            f"The scripted model cannot be used: {error}\nName another model with --model."
+        ) from error
 
 
 def _task(text: str | None) -> str:

@@ -8,7 +8,6 @@ kind. A profile's parameters join the request here. Nothing heavy is imported be
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +16,7 @@ from tui_agent.config.profiles import ModelParameters, Price
 from tui_agent.core.names import FaultKind
 from tui_agent.core.values import Fault
 from tui_agent.models.borrowed import stay
+from tui_agent.models.host_start import SCRIPTED, Begun, at_terminal
 from tui_agent.models.hosted import HostedModel
 from tui_agent.models.protocol import Delta, Model, ModelFault, ModelRequest, Reply
 from tui_agent.models.scenario_checks import ScenarioError
@@ -25,14 +25,17 @@ from tui_agent.models.usage import cost
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
 
-SCRIPTED = "scripted:"
-
 
 class NameCheck(NamedTuple):
     """What is known of a model's name: `message` where something is odd."""
 
     usable: bool = True
     message: str = ""
+
+
+def own_host(settings: Settings, begun: Begun | None = None) -> HostedModel:
+    """A model host as the settings want it; `begun`: one that begins already."""
+    return HostedModel(stay=stay(settings.host_minutes, at_terminal=at_terminal()), begun=begun)
 
 
 class ModelByName:
@@ -151,8 +154,7 @@ class ModelByName:
                 raise fault
 
     def _hosted(self) -> Model:
-        at_terminal = sys.stderr is not None and sys.stderr.isatty()
-        return HostedModel(stay=stay(self._settings.host_minutes, at_terminal=at_terminal))
+        return own_host(self._settings)
 
     def _or_fault(self, name: str) -> Model:
         try:

@@ -21,6 +21,7 @@ from tui_agent.core.values import Fault
 from tui_agent.models import litellm_setup, wire
 from tui_agent.models.fault_advice import CallFacts
 from tui_agent.models.faults import fault_from
+from tui_agent.models.host_start import LINE_LIMIT
 from tui_agent.models.litellm_client import LitellmClient
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
 
@@ -203,7 +204,7 @@ def end_with(parent: int) -> None:
 
 async def _main(reports: int, load: Callable[[], Any], at_end: Callable[[], None]) -> None:
     loop = asyncio.get_running_loop()
-    commands = asyncio.StreamReader(limit=wire.LINE_LIMIT)
+    commands = asyncio.StreamReader(limit=LINE_LIMIT)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin.buffer)
     transport, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(reports, "wb", buffering=0))
     await Host(lambda message: transport.write(wire.line(message)), load).serve(commands)

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
@@ -21,14 +19,14 @@ from pydantic import BaseModel, ValidationError
 from tui_agent import processes
 from tui_agent.core.names import FaultKind
 from tui_agent.core.values import Fault
-from tui_agent.models import wire
+from tui_agent.models import host_start, wire
+from tui_agent.models.host_start import Begun, begin, host_command, host_environment
 from tui_agent.models.masking import masked
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
 
 if TYPE_CHECKING:
     from tui_agent.models.borrowed import Borrowed
 
-_PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 _TAIL_LINES = 40
 _PATIENCE = 2.0
 """Seconds that the child may take to end."""
@@ -40,12 +38,13 @@ class HostedModel:
 
     `hang_timeout` is the longest time in seconds without a sign of life while a call goes on. `command` replaces the
     host's command line in tests. `stay`: seconds that a process stays which forks the next host (`borrowed`); 0: none
-    does.
+    does. `begun`: a host that begins already, and is the first.
     """
 
     def __init__(
         self,
         *,
+        begun: Begun | None = None,
         hang_timeout: float = 30.0,
         command: Sequence[str] | None = None,
         environment: Mapping[str, str] | None = None,
@@ -55,6 +54,7 @@ class HostedModel:
         self._command = list(command) if command is not None else host_command()
         self._environment = environment
         self._stay = stay if command is None else 0.0
+        self._begun = begun
         self._child: _Child | None = None
         self._starting = asyncio.Lock()
         self._last_id = 0
@@ -132,6 +132,9 @@ class HostedModel:
         """End the child. May be called twice; a later call raises `ModelFault`."""
         self._closed = True
         child, self._child = self._child, None
+        begun, self._begun = self._begun, None
+        if begun is not None:
+            await host_start.end(begun)
         if child is not None:
             await child.end(_PATIENCE)
 
@@ -142,23 +145,32 @@ class HostedModel:
             if self._child is None or not self._child.alive:
                 if self._child is not None:
                     await self._child.end(0)
-                self._child = await self._begun()
+                self._child = await self._start()
                 if self._closed:
                     await HostedModel.close(self)
                     raise _closed()
             return self._child
 
-    async def _begun(self) -> _Child:
+    async def _start(self) -> _Child:
         own = os.environ if self._environment is None else self._environment
         given = host_environment({**own, **self._keys})
         environment = {name: value for name, value in given.items() if self._keys.get(name, value)}
-        if self._stay:
-            from tui_agent.models.borrowed import borrow
-
-            borrowed = await borrow(environment, self._stay, wire.LINE_LIMIT)
-            if borrowed is not None:
-                return _Child(borrowed, self._hang_timeout)
-        return await _Child.start(self._command, environment, self._hang_timeout)
+        begun, self._begun = self._begun, None
+        try:
+            child = await (begun or begin(self._command, environment, self._stay))
+        except OSError as error:
+            raise ModelFault(
+                Fault(
+                    kind=FaultKind.BAD_REQUEST,
+                    message=f"the model host cannot be started: {error}",
+                    advice=f"Check that {self._command[0]} can be run, and that there is memory left.",
+                )
+            ) from error
+        running = _Child(child, self._hang_timeout)
+        if begun is not None:
+            for variable, key in self._keys.items():
+                await running.send(wire.UseKey(variable=variable, key=key))
+        return running
 
     def _next_id(self) -> int:
         self._last_id += 1
@@ -196,27 +208,6 @@ class _Child:
         self._listener = asyncio.ensure_future(self._listen())
         self._printed = asyncio.ensure_future(self._keep_what_it_prints())
         self._watchdog = asyncio.ensure_future(self._watch())
-
-    @classmethod
-    async def start(
-        cls, command: Sequence[str], environment: Mapping[str, str], hang_timeout: float
-    ) -> _Child:
-        """Start the process, in a session of its own so that the terminal's signals do not reach it."""
-        try:
-            child = await processes.start(
-                command,
-                env=environment,
-                limit=wire.LINE_LIMIT,
-            )
-        except OSError as error:
-            raise ModelFault(
-                Fault(
-                    kind=FaultKind.BAD_REQUEST,
-                    message=f"the model host cannot be started: {error}",
-                    advice=f"Check that {command[0]} can be run, and that there is memory left.",
-                )
-            ) from error
-        return cls(child, hang_timeout)
 
     @property
     def pid(self) -> int:
@@ -351,14 +342,3 @@ def _pipes(
     if process.stdin is None or process.stdout is None or process.stderr is None:
         raise ValueError("the model host is started with three pipes")
     return process.stdin, process.stdout, process.stderr
-
-
-def host_command() -> list[str]:
-    """The host's command line: this interpreter, without the working folder on its path."""
-    return [sys.executable, "-P", "-m", "tui_agent.models.host", str(os.getpid())]
-
-
-def host_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The child's environment: ours, and where this package is."""
-    paths = [str(_PACKAGE_ROOT), *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
-    return {**environment, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "PYTHONIOENCODING": "utf-8"}

@@ -14,9 +14,6 @@ from pydantic_core import PydanticSerializationError
 from tui_agent.core.values import Fault
 from tui_agent.models.protocol import ModelRequest, Reply
 
-LINE_LIMIT = 1 << 30
-"""Longest line in bytes; a request holds the whole conversation."""
-
 HEARTBEAT = 1.0
 """Seconds between two `Alive` messages while a call goes on."""
 
