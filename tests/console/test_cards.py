@@ -285,6 +285,7 @@ async def test_a_card_whose_parts_are_not_there_is_not_entered() -> None:
         await console.card_appears()
         assert console.card is not None
         await console.card.remove_children()
+        await console.pilot.resize_terminal(90, 24)
         await console.time_passes(5.0)
         await console.press("f8")
         assert not console.in_card

@@ -85,13 +85,18 @@ class CardHost(Vertical):
         self._timer: TimerHandle | None = None
         self._left: Card | None = None
         self._wanted: AnyQuestion | None = None
-        self.card: Card | None = None
+        self._card: Card | None = None
         self._wish: tuple[Sequence[AnyQuestion], RunState] | None = None
         self._showing = False
 
+    @property
+    def card(self) -> Card | None:
+        """The card that is shown: not yet while it is composed, and no more once the program ends and takes it apart."""
+        return self._card if self._card is not None and self._card.children else None
+
     def request(self, questions: Sequence[AnyQuestion], state: RunState) -> None:
         """Show these soon, in the turn of the screen: its keys wait until a card is there, or gone."""
-        if self.card is None and not questions:
+        if self._card is None and not questions:
             return
         self._wish = questions, state
         if not self._showing:
@@ -115,11 +120,11 @@ class CardHost(Vertical):
         wanted, self._wanted = self._wanted, None
         if wanted not in open_questions:
             wanted = None
-        if self.card is not None and (
-            self.card.question not in open_questions or wanted not in (None, self.card.question)
+        if self._card is not None and (
+            self._card.question not in open_questions or wanted not in (None, self._card.question)
         ):
-            await self._take_away(self.card)
-        if self.card is None and open_questions:
+            await self._take_away(self._card)
+        if self._card is None and open_questions:
             from tui_agent.console.cards.make_card import make_card
 
             await self._put(make_card(wanted or open_questions[0], state))
@@ -153,7 +158,7 @@ class CardHost(Vertical):
 
     def enter(self, *, at_once: bool = True) -> None:
         """Give the card the focus, because the operator asked for it; not `at_once`: armed after the grace."""
-        card = self._composed_card
+        card = self.card
         if card is None:
             return
         self._left = None
@@ -183,7 +188,7 @@ class CardHost(Vertical):
     def settle(self) -> None:
         """Arm the card once the grace is over; take the focus where nobody is writing."""
         self._timer = None
-        card = self._composed_card
+        card = self.card
         if card is None:
             return
         if self._wait() > 0:
@@ -197,13 +202,8 @@ class CardHost(Vertical):
         else:
             self.enter()
 
-    @property
-    def _composed_card(self) -> Card | None:
-        """The card, unless it is yet to be composed, or its parts are gone already because the program ends."""
-        return self.card if self.card is not None and self.card.children else None
-
     async def _put(self, card: Card) -> None:
-        self.card = card
+        self._card = card
         self._shown_at = self._clock()
         self.add_class("-open")
         if card.wants_focus:
@@ -214,7 +214,7 @@ class CardHost(Vertical):
 
     async def _take_away(self, card: Card) -> None:
         had_focus = card.has_focus_within
-        self.card = self._left = None
+        self._card = self._left = None
         await card.remove()
         self.remove_class("-open")
         self.post_message(self.Changed())

@@ -101,6 +101,8 @@ class Redraw:
 
     def _fire(self) -> None:
         self._timer = None
+        if not self._owner.is_attached:
+            return
         began = monotonic()
         wait = min(self._held_until, self._drawn_at + PATIENCE) - began
         if wait > 0:
