@@ -91,7 +91,7 @@ class CardHost(Vertical):
 
     @property
     def card(self) -> Card | None:
-        """The card that is shown: not yet while it is composed, and no more once the program ends and takes it apart."""
+        """The card that is shown; not while it is composed, nor when the program ends and takes it apart."""
         return self._card if self._card is not None and self._card.children else None
 
     def request(self, questions: Sequence[AnyQuestion], state: RunState) -> None:
