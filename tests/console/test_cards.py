@@ -479,6 +479,18 @@ async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_
         assert "this session" not in console.shown()
 
 
+async def test_what_a_rule_covers_is_indented_below_its_mark_where_it_is_wrapped() -> None:
+    async with live((60, 30)) as console:
+        console.ask(others=(("bash(make *)",), ("bash",)))
+        await console.card_takes_keys()
+        await console.press("c")
+        rows = console.shown().split("\n")
+        at = next(n for n, row in enumerate(rows) if "● a, w and g allow" in row)
+        mark = rows[at].index("●")
+        assert rows[at + 1][: mark + 2].strip("│ ") == ""
+        assert rows[at + 1][mark + 2] != " "
+
+
 async def test_words_that_begin_with_the_letter_of_a_lasting_choice_are_words() -> None:
     async with live() as console:
         asked = console.ask()

@@ -19,6 +19,7 @@ from tui_agent.console.cards.editor import ArgumentsEditor
 from tui_agent.console.looks.hints import key_line
 from tui_agent.console.prompt.fields import LineField
 from tui_agent.frontend.lines.approval import subject
+from tui_agent.frontend.lines.glyphs import EMPTY, FULL
 from tui_agent.frontend.lines.passages import Choice, Passage
 from tui_agent.permissions.offers import examples, in_short, rules_in_words
 from tui_agent.permissions.rules import COMMAND_TOOL
@@ -83,10 +84,10 @@ class ApprovalCard(Card):
             chosen = number == self._offer
             role = "warn" if COMMAND_TOOL in rules else "muted"
             if not chosen:
-                yield Passage(f"○ {in_short(rules)}", "muted")
+                yield Passage(in_short(rules), "muted", number=EMPTY)
                 continue
             covers = rules_in_words(rules) if number else asked.covers
-            yield Passage(f"{'● ' if asked.others else ''}a, w and g allow {covers}", role)
+            yield Passage(f"a, w and g allow {covers}", role, number=FULL if asked.others else "")
             such, never = examples(rules, asked.input)
             yield Passage(f"such as {such}; not {never}", role, indent=2)
         more = " · c chooses another rule" if asked.others else ""
