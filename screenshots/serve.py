@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 import shutil
 import sys
 import tempfile
@@ -33,6 +34,7 @@ async def main(target: Path) -> int:
     with tempfile.TemporaryDirectory() as state:
         server = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "tui_agent", "serve", "--demo", "recovery", "--state-dir", state),
+            env={**os.environ, "AGENT_TUI_CAPTIONS": "false"},
             stdout=asyncio.subprocess.PIPE,
         )
         try:

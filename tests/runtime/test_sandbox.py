@@ -108,7 +108,7 @@ async def test_what_a_command_planted_is_taken_back_and_said_to_all(tmp_path: Pa
     assert "evil" not in (workspace / ".git" / "config").read_text()
     assert (workspace / ".nvim.lua").read_text() == "the operator's"
     (effect, *_) = [one for one in effects_of(live.events) if one["kind"] == "taken back"]
-    assert "took back" in in_words([effect])[-1]
+    assert "undid" in in_words([effect])[-1]
 
 
 async def test_what_a_command_in_the_background_plants_is_taken_back_while_it_runs(tmp_path: Path) -> None:
