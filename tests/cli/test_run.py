@@ -201,10 +201,14 @@ def test_a_signal_ends_the_run_as_interrupted_with_everything_recorded(
     turns = (
         f'[[turns]]\ncalls = [{{ tool = "bash", args = {{ command = "echo up > {marker}; sleep 600" }} }}]\n'
     )
+    before = signal.signal(
+        signal.SIGHUP, signal.SIG_DFL
+    )  # under nohup it is ignored, also by what is started
     process = cli.start(
         *("run", "do it", "--model", cli.scenario(turns), "--output", output, "--approve", "all"),
         *("--sandbox", "off"),  # the marker is outside the workspace
     )
+    signal.signal(signal.SIGHUP, before)
     assert marker.read_text() == "up\n"  # blocks until the command runs
     process.send_signal(number)
     out, err = process.communicate(timeout=60)

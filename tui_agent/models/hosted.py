@@ -234,12 +234,12 @@ class _Child:
     async def send(self, message: BaseModel) -> None:
         """Send a command; reports are read while a large one goes out. Raises `ModelFault`."""
         if not self.alive:
-            raise ModelFault(self._fault or self._died())
+            raise ModelFault(await self._why_it_ended())
         try:
             self._stdin.write(wire.line(message))
             await self._stdin.drain()
         except ConnectionError as error:
-            raise ModelFault(self._fault or self._died()) from error
+            raise ModelFault(await self._why_it_ended()) from error
 
     async def next(self, queue: _Queue) -> wire.Piece | wire.Done | wire.Failed | wire.Budget | wire.Named:
         """The next report about a call. Raises `ModelFault` when the child is gone."""
@@ -324,6 +324,11 @@ class _Child:
         self._kill()
         for call_id, queue in self._waiting.items():
             queue.put_nowait(wire.Failed(id=call_id, fault=fault))
+
+    async def _why_it_ended(self) -> Fault:
+        """What is known once its last words were read, for which some time is left."""
+        await asyncio.wait({self._listener}, timeout=_PATIENCE)
+        return self._fault or self._died()
 
     def _died(self) -> Fault:
         code = self._process.returncode
