@@ -145,7 +145,7 @@ def test_records_of_others(tmp_path: Path) -> None:
         file.write(b"planted")
     assert watch(tmp_path).recover() == []
     (taken,) = living.end(token)
-    assert "could not be taken back" in str(taken)
+    assert "could not be undone" in str(taken)
     assert large.stat().st_size == 1_500_007
     large.unlink()
     left_by_a_kill(tmp_path, running=True)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.recovery.player import Player
 from tui_agent.core import events
 from tui_agent.core.recovery.error_place import error_place
+from tui_agent.core.recovery.policy import PRESETS
 from tui_agent.core.recovery.writes import Writes, program_of, writes, writes_before_its_end
 
 CALLS = [
@@ -61,6 +62,20 @@ def test_whatever_came_before_a_call_after_a_change_is_never_blocked_and_never_w
         if kind == "change":
             for tool, arguments in CALLS:
                 assert player.permit(tool, arguments).refusal not in {"blocked", "withheld"}
+
+
+@pytest.mark.parametrize(("seen", "rule"), [("x.py", "ring.stop"), ("other.py", "ring.guide")])
+def test_a_slow_look_at_the_workspace_finds_nothing_new_in_what_the_run_has_edited(
+    seen: str, rule: str
+) -> None:
+    ring_alone = {"attempts": "off", "stuck": False, "cognition": "off", "streak": "off"}
+    player = Player(PRESETS["combined"].model_copy(update=ring_alone), operator_present=False)
+    player.batch({"tool": "edit_file", "input": {"path": "x.py", "new": "1"}, "ok": True})
+    for _ in range(4):
+        player.batch({"tool": "read_file", "input": {"path": "a"}, "ok": False, "error": "Permission denied"})
+    player.feed(events.CheckpointSaved(ref="r", iteration=1, files=(seen,)))
+    player.batch({"tool": "read_file", "input": {"path": "a"}, "ok": False, "error": "Permission denied"})
+    assert any(record.rule == rule for record in player.state.last_verdicts)
 
 
 COMMANDS = [

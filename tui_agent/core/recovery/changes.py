@@ -106,6 +106,11 @@ class Changes:
         seen = unexplained(iteration.results, files)
         return self.by(self.authors, seen) if seen else self
 
+    def not_own(self, files: Sequence[str]) -> tuple[str, ...]:
+        """Of these files those that no change by a call of the run names."""
+        own = {name for change in self.newest if change.by for name in change.files}
+        return tuple(name for name in files if name not in own)
+
     def looked_at(self, *, watched: bool) -> Changes:
         """The workspace is looked at from now on, or cannot be any more."""
         return self if watched == self.watched else evolve(self, watched=watched)

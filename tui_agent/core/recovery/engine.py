@@ -533,7 +533,7 @@ def _keys_asked_about(
 
 def _checkpoint_saved(state: RecoveryState, event: events.CheckpointSaved) -> RecoveryState:
     """A look at the workspace: while calls of the open reply have ended it is about them, else about the last
-    iteration, or about what somebody else has done since.
+    iteration, or about what somebody else has done since. A slow one may be about an iteration before the last.
     """
     if event.before:
         return evolve(state, changes=state.changes.looked_at(watched=True))
@@ -542,9 +542,11 @@ def _checkpoint_saved(state: RecoveryState, event: events.CheckpointSaved) -> Re
     last = state.last
     if last is not None and event.iteration == last.number:
         return _seen_late(state, last, event.files)
+    late = last is not None and event.iteration < last.number
+    files = state.changes.not_own(event.files) if late else event.files
     if state.pending:
-        return evolve(state, seen=(*state.seen, *event.files))
-    return _changed_by_others(state, unexplained((), event.files))
+        return evolve(state, seen=(*state.seen, *files))
+    return _changed_by_others(state, unexplained((), files))
 
 
 def _seen_late(state: RecoveryState, last: Iteration, files: tuple[str, ...]) -> RecoveryState:
