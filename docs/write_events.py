@@ -24,7 +24,7 @@ TARGET = Path(__file__).with_name("EVENTS.md")
 INTRODUCTION = f"""\
 # Events
 
-<!-- Written by docs/write_events.py from tui_agent/core/events. Do not edit. -->
+<!-- Written by docs/write_events.py from tui_agent/core/events and tui_agent/core/values.py. Do not edit. -->
 
 A session is a folder with a journal, `events.jsonl`. Each line is one event, a JSON object. Lines are only ever
 appended. Every pane, every counter and the model's history are made from the journal alone.
@@ -77,7 +77,7 @@ def _model(model: type[BaseModel], name: str = "") -> str:
     lines = [f"### `{name or model.__name__}`", "", _text(model.__doc__), ""]
     notes: dict[str, str] = {}
     for base in reversed(model.__mro__):
-        if base.__module__.startswith(f"{events.__name__}."):
+        if issubclass(base, events.Value):
             notes |= {name: note.replace("|", "\\|") for name, note in field_notes(base).items()}
     fields = {
         field: info for field, info in model.model_fields.items() if field not in {"seq", "at", "v", "type"}
