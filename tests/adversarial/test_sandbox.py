@@ -100,7 +100,7 @@ def test_services(desk: Desk) -> None:
             with socket.socket(socket.AF_UNIX) as service:
                 service.bind(str(path))
                 service.listen()
-                code = f"import socket; socket.socket(socket.AF_UNIX).connect('{path}'); print('REACHED')"
+                code = f"import socket; socket.socket(socket.AF_UNIX).connect('{path}'); print('REACH' 'ED')"
                 _, text = desk.command(f'python3 -I -S -c "{code}"')
             assert "REACHED" not in text
             assert "Error" in text

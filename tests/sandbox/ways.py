@@ -42,7 +42,7 @@ cat ~/.netrc ~/.ssh/id OUT/home/.netrc OUT/home/plain.txt; grep -rs THE- OUT /pr
 for f in OUT/written ~/.bashrc OUT/home/.bashrc ../written; do echo x > $f; done
 kill -9 PID
 for t in /dev/pts/[0-9]*; do timeout 1 head -c 8 $t; done
-python3 -I -S -c 'import socket; socket.socket(socket.AF_UNIX).connect("OUT/home/x.sock"); print("REACHED")'
+python3 -I -S -c 'import socket; socket.socket(socket.AF_UNIX).connect("OUT/home/x.sock"); print("REACH" "ED")'
 echo DONE
 """
 SERVER = one_tool_server(
