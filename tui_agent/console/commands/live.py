@@ -157,13 +157,15 @@ class LiveCommands(LiveView, ShownCommands):
         from tui_agent.frontend.editor import EditorError, edit
 
         prompt = self._prompt
+        before = prompt.whole_text
         try:
             with self.app.suspend():
-                text = await edit(prompt.whole_text)
+                text = await edit(before)
         except SuspendNotSupported:
             raise EditorError("An editor cannot be opened in this terminal.") from None
         else:
-            prompt.put(text)
+            # What was typed just before, and has come only now, stays.
+            prompt.put(text + prompt.whole_text.removeprefix(before))
         finally:
             prompt.focus()
 
