@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -157,15 +158,16 @@ class LiveCommands(LiveView, ShownCommands):
         from tui_agent.frontend.editor import EditorError, edit
 
         prompt = self._prompt
-        before = prompt.whole_text
+        typed = asyncio.Event()
+        prompt.call_later(typed.set)
+        await typed.wait()  # the key runs ahead of characters that wait in the prompt's queue
         try:
             with self.app.suspend():
-                text = await edit(before)
+                text = await edit(prompt.whole_text)
         except SuspendNotSupported:
             raise EditorError("An editor cannot be opened in this terminal.") from None
         else:
-            # What was typed just before, and has come only now, stays.
-            prompt.put(text + prompt.whole_text.removeprefix(before))
+            prompt.put(text)
         finally:
             prompt.focus()
 
