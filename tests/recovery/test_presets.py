@@ -241,7 +241,15 @@ def test_a_run_of_a_newer_version_is_judged_by_the_preset_it_names() -> None:
     assert policy_of_run("of tomorrow", {}) == PRESETS["combined"]
 
 
-@pytest.mark.parametrize("wrong", [{"attempt_limit": 3}, {"attempts_limit": 0}, {"confidence_start": 2}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"attempt_limit": 3},
+        {"attempts_limit": 0},
+        {"confidence_start": 2},
+        *({"finding_codes": {name: (1,)}} for name in ("", "a b c", "a\n", "a;b", "a" * 122)),
+    ],
+)
 def test_unknown_or_impossible_parameters_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         preset("combined", **wrong)

@@ -48,7 +48,8 @@ class _Head(BaseModel, extra="forbid"):
     """Of all lines behind this one: the state without its long logs, then these by and by."""
 
 
-class _Logs(BaseModel):
+@dataclass
+class _Logs:
     """A part of the logs that grow with the session: little enough for other threads not to wait for it."""
 
     entries: list[AnyEntry]
@@ -74,6 +75,11 @@ NOTHING = SavedState(RunState(), BEGINNING)
 @cache
 def _state() -> TypeAdapter[RunState]:
     return TypeAdapter(RunState)
+
+
+@cache
+def _logs() -> TypeAdapter[_Logs]:
+    return TypeAdapter(_Logs)
 
 
 @cache
@@ -104,19 +110,19 @@ def _with_logs(state: RunState, logs: _Logs) -> RunState:
 
 def _encoded(state: RunState) -> Iterator[bytes]:
     entries, groups, timeline = state.conversation.entries, state.history.groups, state.timeline.lines
-    bare = _with_logs(state, _Logs(entries=[], groups=[], timeline=[]))
+    bare = _with_logs(state, _Logs([], [], []))
     yield _state().dump_json(bare, warnings="error")
     for place in range(0, max(len(entries), len(groups), len(timeline)), ITEMS):
         part = slice(place, place + ITEMS)
-        logs = _Logs.model_construct(entries=entries[part], groups=groups[part], timeline=timeline[part])
-        yield b"\n" + logs.model_dump_json(warnings="error").encode()
+        logs = _Logs(entries[part], groups[part], timeline[part])
+        yield b"\n" + _logs().dump_json(logs, warnings="error")
 
 
 def _decoded(encoded: Iterator[bytes]) -> RunState:
     """The state of its lines. Raises `ValueError` for what `_encoded` did not make."""
     first = next(encoded, b"")
-    logs = _Logs(entries=[], groups=[], timeline=[])
-    for part in map(_Logs.model_validate_json, encoded):
+    logs = _Logs([], [], [])
+    for part in map(_logs().validate_json, encoded):
         logs.entries += part.entries
         logs.groups += part.groups
         logs.timeline += part.timeline
