@@ -181,6 +181,8 @@ class ConsoleApp(SessionApp):
 
     async def open_first_session(self) -> None:
         """Open it, and get ready what all sessions share."""
+        if isinstance(self.shown, LiveScreen):
+            self.begin_host()
         await self.shown.raise_prompt()
         self.take_input()
         if not await self.start_tab(self.shown):

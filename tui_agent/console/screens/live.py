@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -56,6 +57,9 @@ WAIT_KEYS = frozenset({SKIP_KEY, "c"})
 
 PAINTED = 0.5
 """Longest time in seconds that reading a session waits for the first look at its end."""
+
+CALLED = 0.3
+"""Longest time in seconds that the dashboard waits for the first call of the model."""
 
 
 class LiveScreen(DashboardScreen):
@@ -158,7 +162,8 @@ class LiveScreen(DashboardScreen):
     # --- the session ----------------------------------------------------------------------------------------
 
     async def open(self) -> None:
-        await self.complete()
+        if self.arguments.task is None:
+            await self.complete()
         opened = self.opened = await self._opened()
         session, settings = opened.session, opened.settings
         self.app.wear(settings)
@@ -168,7 +173,10 @@ class LiveScreen(DashboardScreen):
         await self.attach(session)
         await self.explain_with(opened.captions)
         if opened.task:
-            await self.commands.submit(opened.task)
+            await self._submit_first(session, opened.task)
+        if self.dashboard is None:
+            await self.complete()
+            self.redraw()
         for notification in notifications_on(session, resumed=self.arguments.resume is not None):
             self.warn(notification)
         from tui_agent.console.looks.welcome import welcome_now
@@ -183,6 +191,21 @@ class LiveScreen(DashboardScreen):
         self.show_event(self.arguments.at_event, self.arguments.at_words)
         await asyncio.to_thread(self.prompt.recall.load, settings.state_dir / HISTORY_FILE)
 
+    async def _submit_first(self, session: Session, task: str) -> None:
+        """Send the task that the console was started with, and leave the processor to its first call of the model."""
+        called = asyncio.Event()
+
+        def heard(_: Event, state: RunState) -> None:
+            if state.phase is Phase.MODEL:
+                called.set()
+
+        unsubscribe = session.subscribe(heard)
+        await self.commands.submit(task)
+        if self.dashboard is None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(called.wait(), CALLED)
+        unsubscribe()
+
     async def _opened(self) -> Opened:
         """The session; at a first start once a model was chosen."""
         from tui_agent.frontend.startup import open_live
@@ -191,6 +214,8 @@ class LiveScreen(DashboardScreen):
         try:
             return await open_live(self.arguments, *services)
         except MissingModelError:
+            if self.dashboard is None:
+                await self.complete()
             from tui_agent.console.screens.first_start import choose_model
             from tui_agent.frontend.commands.model_offers import remember_model
 

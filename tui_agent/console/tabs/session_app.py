@@ -22,6 +22,7 @@ from tui_agent.console.looks.themed_app import ThemedApp
 from tui_agent.console.prompt.keys_in_order import KeysInOrder
 from tui_agent.console.terminal.garbage import PatientCollection
 from tui_agent.console.terminal.timers import once
+from tui_agent.frontend.arguments import wanted_early
 from tui_agent.frontend.commands.registry import BACKWARDS, BINDABLE, use_keys, with_shift
 from tui_agent.store.errors import SessionError
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from tui_agent.console.terminal.attention import Attention
     from tui_agent.frontend.arguments import ConsoleArguments
     from tui_agent.frontend.startup import Opened
+    from tui_agent.models.host_start import Begun
     from tui_agent.models.hosted import KeptHost
 
 LOOK = 0.1
@@ -69,8 +71,19 @@ class SessionApp(ThemedApp):
         self._scratch: list[Opened] = []
         """With a throwaway folder, in which a fork may still be at work."""
         self._model_host: KeptHost | None = None
+        self._begun: Begun | None = None
+        """The model host that begins already."""
         self._look: asyncio.TimerHandle | None = None
         self._standings: list[Standing | int] = []
+
+    def begin_host(self) -> None:
+        """Begin the model host where this start names a model, since importing litellm takes longer than all else."""
+        arguments = self.arguments
+        if self.is_headless or arguments.demo is not None or arguments.resume is not None:
+            return
+        from tui_agent.models.host_start import begin_early
+
+        self._begun = begin_early(*(wanted_early(key, arguments) for key in ("model", "host_minutes")))
 
     def host_for(self, settings: Settings) -> KeptHost:
         """The model host that all tabs share, as the settings of the first want it."""
@@ -79,7 +92,8 @@ class SessionApp(ThemedApp):
             from tui_agent.models.hosted import KeptHost
 
             seconds = stay(settings.host_minutes, at_terminal=not self.is_headless)
-            self._model_host = KeptHost(stay=seconds)
+            begun, self._begun = self._begun, None
+            self._model_host = KeptHost(stay=seconds, begun=begun)
         return self._model_host
 
     def get_default_screen(self) -> Tab:
@@ -338,6 +352,10 @@ class SessionApp(ThemedApp):
         closed = all(await asyncio.gather(*self._settling))
         if self._model_host is not None:
             await self._model_host.end()
+        if self._begun is not None:
+            from tui_agent.models import host_start
+
+            await host_start.end(self._begun)
         for each in self._scratch:
             each.clean_up()
         if opened:

@@ -1,0 +1,97 @@
+"""A console that is started with a task: the first request goes out, then the panes are made."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+
+import pytest
+
+from tests.console.terminal import Terminal
+from tests.console.waiting import LIMIT, picture, until
+from tests.scripted_model import scripted_model
+from tui_agent.config.settings import Settings
+from tui_agent.console.program import ConsoleApp
+from tui_agent.console.screens import live
+from tui_agent.console.screens.live import LiveScreen
+from tui_agent.frontend.arguments import ConsoleArguments
+from tui_agent.models.protocol import Delta, ModelRequest, Reply
+
+
+class Host:
+    """In the place of the model host: notes whether the panes were there at each call."""
+
+    def __init__(self, app: ConsoleApp) -> None:
+        self._app = app
+        self._model = scripted_model(["First answer.", "Second answer."])
+        self.panes: list[bool] = []
+
+    async def start(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+    async def context_tokens(self, *_: object) -> None:
+        return None
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
+        assert isinstance(self._app.shown, LiveScreen)
+        self.panes.append(self._app.shown.dashboard is not None)
+        return self._model.stream(request)
+
+
+class HostedApp(ConsoleApp):
+    """The program, with that host."""
+
+    def __init__(self, arguments: ConsoleArguments) -> None:
+        super().__init__(arguments)
+        self.host = Host(self)
+
+    def host_for(self, settings: Settings) -> Host:  # type: ignore[override]
+        return self.host
+
+
+async def test_the_request_goes_out_before_the_panes_are_made_and_they_show_it_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "CALLED", LIMIT)
+    overrides: dict[str, object] = {
+        "state_dir": tmp_path / "state",
+        "workspace": tmp_path,
+        "model": "openai/x",
+        "sandbox.mode": "off",
+    }
+    app = HostedApp(ConsoleArguments(overrides=overrides, config=tmp_path / "none.toml", task="Say hello."))
+    (tmp_path / "none.toml").write_text("", encoding="utf-8")
+    async with app.run_test(size=(110, 34)) as pilot:
+        await pilot.press(*"next")
+        await until(pilot, lambda: "First answer." in picture(app))
+        assert app.host.panes == [False]
+        await until(pilot, lambda: "next" in picture(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "Second answer." in picture(app))
+        assert app.host.panes == [False, True]
+        await app.close_sessions()
+
+
+LOOKS = """
+import os, sys
+from pathlib import Path
+def look(event, arguments):
+    if event == "subprocess.Popen" and "tui_agent.models.host" in arguments[1]:
+        Path(sys.argv[1]).write_text(str("pydantic" in sys.modules))
+sys.addaudithook(look)
+from tui_agent.cli import main
+main(["--model", "openai/x"])
+"""
+
+
+def test_the_model_host_begins_before_settings_are_read(
+    start: Callable[..., Terminal], tmp_path: Path
+) -> None:
+    said = tmp_path / "said"
+    terminal = start("-c", LOOKS, str(said), AGENT_TUI_HOST_MINUTES="0")
+    terminal.until(said.exists)
+    terminal.until(said.read_text)
+    assert said.read_text() == "False"
