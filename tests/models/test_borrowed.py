@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from tests.cli.conftest import CommandLine
 from tests.console.terminal import Terminal
@@ -25,7 +26,7 @@ from tui_agent.models import borrowed
 from tui_agent.models.borrowed import SOCKET, code_in_use
 from tui_agent.models.host_start import host_environment
 from tui_agent.models.hosted import HostedModel
-from tui_agent.models.prepared import is_ours
+from tui_agent.models.prepared import Prepared, is_ours
 from tui_agent.processes import without_secrets
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="hosts are borrowed on Linux alone")
@@ -291,3 +292,24 @@ async def test_calls_go_out_through_the_real_library_and_the_next_host_has_what_
         assert parent(second.pid) == prepared
         await second.close()
         os.kill(prepared, signal.SIGTERM)
+
+
+def test_what_a_fork_had_to_build_for_its_calls_is_built_for_the_next() -> None:
+    class Late(BaseModel, defer_build=True):
+        number: int
+
+    name = f"{__name__}:{Late.__qualname__}"
+    prepared = Prepared(None, "")
+    prepared.look()
+    assert name in prepared.unbuilt
+    assert name not in prepared.built_since()
+    prepared.learn([name, "no.such:Class"])
+    assert Late.__pydantic_complete__
+    assert name not in prepared.unbuilt
+
+    class Later(Late, defer_build=True):
+        pass
+
+    prepared.look()
+    Later(number=1)
+    assert prepared.built_since() == [f"{__name__}:{Later.__qualname__}"]

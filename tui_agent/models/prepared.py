@@ -48,20 +48,46 @@ class Prepared:
     read: dict[str, str | None] = field(default_factory=dict)
     """Variables that the import read, with their values then."""
 
-    def learn(self, modules: list[str]) -> None:
-        """Import what a fork had to import for its calls, so that the next has it at once."""
+    unbuilt: dict[str, type[BaseModel]] = field(default_factory=dict)
+    """Classes whose checks pydantic builds when they are first used, by their names."""
+
+    def look(self) -> None:
+        """Find what is there and not built."""
+        self.unbuilt = {
+            f"{kind.__module__}:{kind.__qualname__}": kind
+            for kind in _kinds_of(BaseModel)
+            if not kind.__pydantic_complete__
+        }
+
+    def learn(self, names: list[str]) -> None:
+        """Import and build what a fork had to for its calls (modules and classes), so that the next has it at once."""
         with _recorded_reads() as read:
-            for name in modules:
+            for name in names:
                 if name.partition(".")[0] == "keyring":
                     continue  # which chooses its backend as it is imported, by all of the environment
                 with suppress(Exception):
-                    importlib.import_module(name)
+                    if kind := self.unbuilt.get(name):
+                        kind.model_rebuild()
+                    elif ":" not in name:
+                        importlib.import_module(name)
         self.read = read | self.read
+        self.look()
         gc.freeze()
+
+    def built_since(self) -> list[str]:
+        """In a fork: the classes that it had to build."""
+        return [name for name, kind in self.unbuilt.items() if kind.__pydantic_complete__]
 
     def others(self, environment: Mapping[str, str]) -> list[str]:
         """The variables of which the import would have read something else in this environment."""
         return [name for name, value in self.read.items() if environment.get(name) != value]
+
+
+def _kinds_of(kind: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """All classes that were made of one."""
+    for each in kind.__subclasses__():
+        yield each
+        yield from _kinds_of(each)
 
 
 @contextmanager
@@ -100,7 +126,9 @@ def prepare() -> Prepared:
     code = code_in_use()
     with _recorded_reads() as read:
         litellm = litellm_setup.load()
-    return Prepared(litellm, code, read)
+    prepared = Prepared(litellm, code, read)
+    prepared.look()
+    return prepared
 
 
 class Lender:
@@ -196,7 +224,8 @@ class Lender:
             known = len(sys.modules)
 
             def tell() -> None:
-                os.write(STREAMS, "\n".join(list(sys.modules)[known:]).encode()[:_MOST_NAMES])
+                names = [*list(sys.modules)[known:], *self._prepared.built_since()]
+                os.write(STREAMS, "\n".join(names).encode()[:_MOST_NAMES])
 
             host.serve(parent, lambda: self._prepared.litellm, tell)
         finally:
@@ -219,7 +248,7 @@ class Lender:
             caller.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
         caller.close()
         with os.fdopen(learnt, "rb") as told:
-            self._prepared.learn(told.read().decode("utf-8", "replace").split())
+            self._prepared.learn(told.read().decode("utf-8", "replace").splitlines())
 
 
 def is_ours(caller: socket.socket) -> bool:
