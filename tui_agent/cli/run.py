@@ -78,19 +78,22 @@ async def _run_in(namespace: Namespace, task: str) -> int:
 
     from tui_agent.frontend.arguments import ConsoleArguments, wanted_early
     from tui_agent.models import host_start
+    from tui_agent.store.no_collection import no_collection
 
     given = ConsoleArguments(overrides(namespace), namespace.config and Path(namespace.config))
     begun = host_start.begin_early(wanted_early("model", given), wanted_early("host_minutes", given))
     try:
-        settings, resume = await asyncio.to_thread(_settings, namespace)
-        model = _model(settings, begun)
+        with no_collection():
+            settings, resume = await asyncio.to_thread(_settings, namespace)
+            model = _model(settings, begun)
     except BaseException:
         if begun is not None:
             await host_start.end(begun)
         raise
     starting = asyncio.create_task(model.start())
     try:
-        headless = await asyncio.to_thread(importlib.import_module, "tui_agent.headless")
+        with no_collection():
+            headless = await asyncio.to_thread(importlib.import_module, "tui_agent.headless")
         code: int = await headless.run_headless(settings, task, model=model, resume=resume)
     finally:
         await model.close()
