@@ -10,7 +10,7 @@ from textual.geometry import Region
 
 from tests.console.live_harness import live
 from tests.console.panes.stories import Story
-from tui_agent.console.cards import answer_field
+from tui_agent.console.cards import escalation
 from tui_agent.console.cards.approval import ApprovalCard
 from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
@@ -236,7 +236,8 @@ WAYS_OUT = {"r": "retry", "s": "skip", "p": "partial", "x": "stop"}
 
 @pytest.mark.parametrize("before", [(), ("down",)], ids=["in the empty answer", "among the choices"])
 async def test_a_shown_key_chooses(monkeypatch: pytest.MonkeyPatch, before: tuple[str, ...]) -> None:
-    monkeypatch.setattr(answer_field, "PATIENCE", 0.01)
+    monkeypatch.setattr(escalation, "PATIENCE", 0.01)
+    monkeypatch.setattr(escalation, "PATIENCE_AT_END", 0.02)
     async with live() as console:
         for key, choice in WAYS_OUT.items():
             raised = console.escalate()
@@ -248,7 +249,7 @@ async def test_a_shown_key_chooses(monkeypatch: pytest.MonkeyPatch, before: tupl
 
 
 async def test_once_a_text_was_begun_every_key_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer_field, "PATIENCE", 60.0)
+    monkeypatch.setattr(escalation, "PATIENCE", 60.0)
     async with live() as console:
         raised = console.escalate()
         await console.card_takes_keys()
@@ -256,6 +257,26 @@ async def test_once_a_text_was_begun_every_key_is_text(monkeypatch: pytest.Monke
         await console.press("enter")
         await console.until(raised.done)
         assert (raised.result().choice, raised.result().text) == ("answer", "skip x")
+
+
+async def test_a_key_that_ends_the_run_waits_longer_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(escalation, "PATIENCE_AT_END", 60.0)
+    async with live() as console:
+        raised = console.escalate()
+        await console.card_takes_keys()
+        await console.press("p")
+        await console.until(lambda: "Enter partial answer  type on an answer" in console.shown())
+        await console.type("lease look in src")
+        await console.until(lambda: "Esc prompt" in console.shown())
+        await console.press("enter")
+        await console.until(raised.done)
+        assert (raised.result().choice, raised.result().text) == ("answer", "please look in src")
+
+        raised = console.escalate()
+        await console.card_takes_keys()
+        await console.press("p", "enter")
+        await console.until(raised.done)
+        assert (raised.result().choice, raised.result().text) == ("partial", "")
 
 
 @pytest.mark.parametrize("kind", ["ask", "escalate"])

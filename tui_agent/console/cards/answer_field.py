@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from asyncio import TimerHandle
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from textual import events
 from textual.message import Message
 
 from tui_agent.console.prompt.fields import LineField
-from tui_agent.console.terminal.timers import once
+from tui_agent.console.terminal.timers import Quiet
 from tui_agent.terminal_text import sanitize_paste
-
-PATIENCE = 0.35
-"""Seconds in which a second character makes the beginning of an answer of what was a choice's key."""
 
 
 class AnswerField(LineField):
@@ -27,10 +23,11 @@ class AnswerField(LineField):
         key: str
         final: bool
 
-    def __init__(self, placeholder: str, keys: Collection[str]) -> None:
+    def __init__(self, placeholder: str, keys: Mapping[str, float]) -> None:
+        """`keys`: for each key of a choice the seconds in which a second character makes a text of it."""
         super().__init__(placeholder=placeholder, compact=True, select_on_focus=False)
         self._keys = keys
-        self._waiting: TimerHandle | None = None
+        self._waiting: Quiet | None = None
 
     async def _on_key(self, event: events.Key) -> None:
         """Wait a moment behind a choice's key; it stands in the field meanwhile."""
@@ -41,7 +38,7 @@ class AnswerField(LineField):
             self.value = event.character or ""
             self.cursor_position = 1
             self.post_message(self.Key(self.value, final=False))
-            self._waiting = once(self, PATIENCE, self._take)
+            self._waiting = Quiet(self, self._keys[self.value], self._take)
         else:
             await super()._on_key(event)
             return
@@ -49,10 +46,10 @@ class AnswerField(LineField):
         event.prevent_default()
 
     def _stop_waiting(self) -> bool:
-        timer, self._waiting = self._waiting, None
-        if timer is not None:
-            timer.cancel()
-        return timer is not None
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            waiting.cancel()
+        return waiting is not None
 
     def _take(self) -> None:
         self._waiting = None

@@ -7,7 +7,6 @@ long, longer where the prompt holds a draft, which stays; until then its keys ar
 from __future__ import annotations
 
 import logging
-from asyncio import TimerHandle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
@@ -18,7 +17,7 @@ from textual.message import Message
 
 from tui_agent.console.cards.card import WAY_BACK, Card
 from tui_agent.console.looks.hints import key_line
-from tui_agent.console.terminal.timers import once
+from tui_agent.console.terminal.timers import Quiet
 
 if TYPE_CHECKING:
     from tui_agent.core.state import RunState
@@ -82,7 +81,7 @@ class CardHost(Vertical):
         self._clock = clock
         self._shown_at = 0.0
         self._typed_at = float("-inf")
-        self._timer: TimerHandle | None = None
+        self._timer: Quiet | None = None
         self._left: Card | None = None
         self._wanted: AnyQuestion | None = None
         self._card: Card | None = None
@@ -228,7 +227,7 @@ class CardHost(Vertical):
 
     def _settle_later(self) -> None:
         if self._timer is None:
-            self._timer = once(self, max(0.01, self._wait()), self.settle)
+            self._timer = Quiet(self, max(0.01, self._wait()), self.settle)
 
     def _wait(self) -> float:
         """Seconds until the card may have the keys."""

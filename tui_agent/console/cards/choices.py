@@ -14,6 +14,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from tui_agent.console.looks.chips import ChipPlace, flow, height, joined
+from tui_agent.console.terminal.timers import Quiet
 from tui_agent.frontend.lines.passages import Choice
 from tui_agent.terminal_text import one_line
 
@@ -134,7 +135,7 @@ class Choices(Widget, can_focus=True):
             self.post_message(self.Picked(self.choices[self.chosen].value))
         elif by_key is not None and by_key.for_good and self._beside_text:
             self._held = by_key
-            self.set_timer(PAUSE, self._take_held)
+            Quiet(self, PAUSE, self._take_held)
         elif by_key is not None:
             self.post_message(self.Picked(by_key.value))
         elif self._beside_text and event.is_printable and event.character is not None:

@@ -5,7 +5,7 @@ A free-text answer is the first thing at hand; the choices stand below it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,11 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from tui_agent.console.cards.answer_field import AnswerField
-from tui_agent.console.cards.card import Card
+from tui_agent.console.cards.card import WAY_BACK, Card
 from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
+from tui_agent.console.looks.hints import key_line
 from tui_agent.console.panes.pane import Asked
 from tui_agent.core.names import ABOUT_PLAN
 from tui_agent.frontend.commands.registry import is_command
@@ -30,6 +31,20 @@ from tui_agent.runtime.operator import EscalationReply
 
 if TYPE_CHECKING:
     from tui_agent.frontend.operator import EscalationQuestion
+
+
+PATIENCE = 0.35
+"""Seconds in which a second character makes the beginning of an answer of what was a choice's key,"""
+
+PATIENCE_AT_END = 1.2
+"""where the choice ends the run: nobody who begins an answer with "please" may lose it."""
+
+_ENDS = frozenset({"partial", "stop"})
+
+
+def patience(choices: Iterable[Choice]) -> dict[str, float]:
+    """For each key the seconds in which it may still begin an answer."""
+    return {choice.key: PATIENCE_AT_END if choice.value in _ENDS else PATIENCE for choice in choices}
 
 
 class EscalationCard(Card):
@@ -71,7 +86,7 @@ class EscalationCard(Card):
             choices.append(Choice("t", "whole error", "whole"))
         yield AnswerField(
             _PLACEHOLDERS.get(asked.source, "Say what to do, or press a key below"),
-            {choice.key for choice in choices},
+            patience(choices),
         )
         yield Choices(choices)
         if asked.tool:
@@ -150,6 +165,13 @@ class EscalationCard(Card):
         chosen = choices.choices[choices.chosen]
         if event.final and self.armed and chosen.key == event.key:
             self.picked(chosen.value)
+        elif not event.final and chosen.value in _ENDS:
+            self.hint(key_line(("Enter", chosen.label), ("type on", "an answer")))
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """What is more than a key, or taken back, is an answer."""
+        if len(event.value) != 1 and self.has_focus_within:
+            self.hint(WAY_BACK)
 
     def on_key(self, event: events.Key) -> None:
         """Down from the answer is the choices; Home and End are the answer's where there is one."""
