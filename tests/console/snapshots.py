@@ -60,7 +60,7 @@ async def in_themes(app: App[Any], pilot: Pilot[Any], themes: Sequence[str] = TH
     return "\n".join([text, *(f"--- {theme}\n{styles[theme]}" for theme in themes)]) + "\n"
 
 
-async def at_every_size(app: App[Any], pilot: Pilot[Any]) -> str:
+async def at_every_size(app: App[Any], pilot: Pilot[Any], themes: Sequence[str] = THEMES) -> str:
     """The rows at the smallest and at a usual size; at the one between, where it was opened, the styles as well."""
     app.animation_level = "none"
     size = app.size
@@ -72,7 +72,7 @@ async def at_every_size(app: App[Any], pilot: Pilot[Any]) -> str:
         parts.append("\n".join(rows))
     await pilot.resize_terminal(*size)
     await until(pilot, lambda: app.screen.size == size)
-    return "\n".join([*parts, await in_themes(app, pilot)])
+    return "\n".join([*parts, await in_themes(app, pilot, themes)])
 
 
 async def _settled(app: App[Any], pilot: Pilot[Any]) -> tuple[list[str], str]:
