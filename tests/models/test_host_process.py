@@ -14,7 +14,7 @@ import pytest
 from tests.kept_host import environment
 from tests.openai_server import OpenAIServer, text
 from tui_agent.core.events import Fault, FaultKind
-from tui_agent.models import litellm_setup
+from tui_agent.models import host_start, litellm_setup
 from tui_agent.models.host_start import begin_early, host_command, host_environment
 from tui_agent.models.hosted import HostedModel
 from tui_agent.models.protocol import ModelFault, ModelRequest, Reply
@@ -273,9 +273,14 @@ async def test_a_host_that_has_begun_and_is_not_needed_ends_with_its_model(later
     assert children() == before
 
 
-async def test_a_key_that_was_given_before_reaches_a_host_that_had_begun(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_a_key_that_was_given_before_reaches_a_host_that_had_begun_and_its_call_loads_no_tokenizer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    imported = tmp_path / "imported"
+    python, *arguments = host_command()
+    shell = 'exec "$0" -X importtime "$@" 2> "$IMPORTED"'
+    monkeypatch.setattr(host_start, "host_command", lambda: ["/bin/sh", "-c", shell, python, *arguments])
+    monkeypatch.setenv("IMPORTED", str(imported))
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     begun = begin_early("openai/x", 0)
     model = HostedModel(begun=begun)
@@ -284,6 +289,9 @@ async def test_a_key_that_was_given_before_reaches_a_host_that_had_begun(
         assert (await reply_of(model, request(server.url))).text == "Hello."
         await model.close()
         assert server.requests[-1].headers["authorization"] == "Bearer sk-given"
+    modules = imported.read_text()
+    assert "litellm.main" in modules
+    assert "tiktoken.load" not in modules
 
 
 BEGUN = """
@@ -459,19 +467,3 @@ def test_calls_with_tools_work_without_the_private_flag_and_only_known_prices_ar
     assert works == ["works", "1", "works", "2"]
     assert float(prices[0]) > 0, "a known model at its provider"
     assert prices[1:] == ["None", "None"], "another server under the same name, an unknown model"
-
-
-async def test_no_tokenizer_is_loaded_for_a_call(tmp_path: Path) -> None:
-    imported = tmp_path / "imported"
-    python, *arguments = host_command()
-    shell = 'exec "$0" -X importtime "$@" 2> "$IMPORTED"'
-    model = HostedModel(
-        command=["/bin/sh", "-c", shell, python, *arguments],
-        environment={**environment(), "IMPORTED": str(imported)},
-    )
-    async with OpenAIServer(text("Hello.")) as server:
-        assert (await reply_of(model, request(server.url))).text == "Hello."
-        await model.close()
-    modules = imported.read_text()
-    assert "litellm.main" in modules
-    assert "tiktoken.load" not in modules

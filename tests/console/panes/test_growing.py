@@ -207,7 +207,7 @@ def test_a_text_is_parsed_at_most_once_each_time_and_a_bounded_part_of_it(
     text = start + unit * (12_000 // len(unit))
     prose = Prose(80)
     total = feeds = 0
-    for end in range(0, len(text), 80):
+    for end in range(0, len(text), 160):
         parsed.clear()
         prose.feed(text[:end])
         feeds += 1

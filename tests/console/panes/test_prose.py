@@ -157,10 +157,10 @@ def test_every_source_line_is_wrapped_and_parsed_whole_a_bounded_number_of_times
     number = 2 * PARSED // len(unit)
     text = unit * number
     prose = Prose(80)
-    for end in range(0, len(text) + 1, 16):
+    for end in range(0, len(text) + 1, 48):
         prose.feed(text[:end])
     prose.finish(text)
-    assert wrapped <= 2 * (len(text) // 16 + number)
+    assert wrapped <= 2 * (len(text) // 48 + number)
     assert parsed <= len(text)
 
 
