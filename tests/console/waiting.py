@@ -13,18 +13,23 @@ from textual.pilot import Pilot
 LIMIT = 120.0
 """Seconds."""
 
+LONGEST_NAP = 0.05
+"""Seconds between two looks: one may draw the whole screen, and what is waited for is often another process."""
+
 
 async def until(
     pilot: Pilot[Any], holds: Callable[[], object], remarks: Callable[[], object] = lambda: ""
 ) -> None:
     """Let the console go on until something holds."""
     deadline = time.monotonic() + LIMIT
+    nap = 0.005
     while True:
         await pilot.pause()
         if holds():
             return
         assert time.monotonic() < deadline, f"it never came to that:\n{picture(pilot.app)}\n{remarks()}"
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(nap)
+        nap = min(2 * nap, LONGEST_NAP)
 
 
 async def wear(app: App[Any], pilot: Pilot[Any], theme: str) -> None:
