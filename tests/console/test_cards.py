@@ -425,26 +425,30 @@ async def test_a_field_that_is_drawn_once_more_after_it_was_removed_is_blank() -
         assert row.text == " " * 20
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
-async def test_a_long_subject_is_there_in_full_and_the_choices_stay_in_view(size: tuple[int, int]) -> None:
+async def test_a_long_subject_is_there_in_full_and_the_choices_stay_in_view() -> None:
     command = (
         "\n".join(f"echo line number {number} {'x' * 120}" for number in range(60)) + "\necho the very end"
     )
-    async with live(size) as console:
-        console.ask(preview=command, input={"command": command})
-        await console.card_takes_keys()
-        card_body = console.card.query_one(CardBody)
-        lines = [text_of(line) for line in card_body.lines]
-        assert "".join(line[3:] for line in lines[: card_body.subject_lines]) == command.replace("\n", "")
-        assert [line[:2] for line in lines if line[:2].strip()][:60] == [f"{n:2}" for n in range(1, 61)]
-        assert "a, w and g allow every plain `make …` command" in lines
-        assert "this session" in console.shown()
-        for _ in range(80):
-            await console.press("pagedown")
-            if "echo the very end" in console.shown():
-                break
-        assert "echo the very end" in console.shown()
-        assert "this session" in console.shown()
+    async with live((80, 24)) as console:
+        for size in ((80, 24), (200, 60)):
+            await console.pilot.resize_terminal(*size)
+            await console.until(lambda size=size: console.screen.size == size)
+            asked = console.ask(preview=command, input={"command": command})
+            await console.card_takes_keys()
+            card_body = console.card.query_one(CardBody)
+            lines = [text_of(line) for line in card_body.lines]
+            assert "".join(line[3:] for line in lines[: card_body.subject_lines]) == command.replace("\n", "")
+            assert [line[:2] for line in lines if line[:2].strip()][:60] == [f"{n:2}" for n in range(1, 61)]
+            assert "a, w and g allow every plain `make …` command" in lines
+            assert "this session" in console.shown()
+            for _ in range(80):
+                await console.press("pagedown")
+                if "echo the very end" in console.shown():
+                    break
+            assert "echo the very end" in console.shown()
+            assert "this session" in console.shown()
+            asked.cancel()
+            await console.until(lambda: console.card is None)
 
 
 async def test_what_a_command_hides_from_a_terminal_is_shown() -> None:
@@ -474,11 +478,14 @@ def test_every_argument_that_the_preview_leaves_out_is_shown(
 
 async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_rule() -> None:
     async with live() as console:
-        console.ask()
-        await console.card_appears()
-        await console.pilot.pause()
-        assert "every plain `make …` command" in console.shown()
-    async with live() as console:
+        for rules in ({}, {"rules": (), "covers": ""}):
+            asked = console.ask(**rules)
+            await console.card_appears()
+            await console.pilot.pause()
+            assert ("every plain `make …` command" in console.shown()) is not bool(rules)
+            assert ("this session" in console.shown()) is not bool(rules)
+            asked.cancel()
+            await console.until(lambda: console.card is None)
         asked = console.ask(others=(("bash(make *)",), ("bash",)))
         await console.card_takes_keys()
         assert "○ `make *`" in console.shown()
@@ -493,11 +500,6 @@ async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_
         await console.press("g")
         await console.until(asked.done)
         assert (asked.result().decision, asked.result().rules) == ("everywhere", ("bash(make *)",))
-    async with live() as console:
-        console.ask(rules=(), covers="")
-        await console.card_appears()
-        await console.pilot.pause()
-        assert "this session" not in console.shown()
 
 
 async def test_what_a_rule_covers_is_indented_below_its_mark_where_it_is_wrapped() -> None:
@@ -526,19 +528,20 @@ async def test_words_that_begin_with_the_letter_of_a_lasting_choice_are_words() 
         assert asked.result().decision == "always"
 
 
-@pytest.mark.parametrize("away", [("e", "escape"), ("n", "escape"), ("escape", "f8")])
-async def test_a_rule_that_was_chosen_does_not_survive_esc(away: tuple[str, ...]) -> None:
+async def test_a_rule_that_was_chosen_does_not_survive_esc() -> None:
     async with live() as console:
-        asked = console.ask(others=(("bash(make *)",), ("bash",)))
-        await console.card_takes_keys()
-        await console.press("c", "c")
-        assert "● a, w and g allow bash: every command" in console.shown()
-        for key in away:
-            await console.press(key)
-        assert "● a, w and g allow every plain" in console.shown()
-        await console.press("a")
-        await console.until(asked.done)
-        assert (asked.result().decision, asked.result().rules) == ("session", ())
+        for away in (("e", "escape"), ("n", "escape"), ("escape", "f8")):
+            asked = console.ask(others=(("bash(make *)",), ("bash",)))
+            await console.card_takes_keys()
+            await console.press("c", "c")
+            assert "● a, w and g allow bash: every command" in console.shown()
+            for key in away:
+                await console.press(key)
+            assert "● a, w and g allow every plain" in console.shown()
+            await console.press("a")
+            await console.until(asked.done)
+            assert (asked.result().decision, asked.result().rules) == ("session", ())
+            await console.until(lambda: console.card is None)
 
 
 async def test_a_character_that_is_no_choice_goes_to_the_prompt() -> None:
@@ -585,22 +588,21 @@ async def test_an_escalation_can_be_answered_by_edited_arguments() -> None:
         assert (raised.result().choice, raised.result().input) == ("edit", {"path": "b.py"})
 
 
-@pytest.mark.parametrize(
-    ("source", "title", "options"),
-    [
+async def test_options_are_choices_by_number() -> None:
+    cases = (
         ("ask_operator", "The agent asks", ("short", "long")),
         ("budget", "A budget is used up", ("go on, up to 2.00 USD", "without this limit")),
         ("model", "The model cannot be used", ("openai/one", "openai/other")),
-    ],
-)
-async def test_options_are_choices_by_number(source: str, title: str, options: tuple[str, ...]) -> None:
+    )
     async with live() as console:
-        raised = console.escalate(source=source, tool="", input={}, options=options)
-        await console.card_takes_keys()
-        assert title in console.shown()
-        await console.press("down", "2")
-        await console.until(raised.done)
-        assert (raised.result().choice, raised.result().text) == ("answer", options[1])
+        for source, title, options in cases:
+            raised = console.escalate(source=source, tool="", input={}, options=options)
+            await console.card_takes_keys()
+            assert title in console.shown()
+            await console.press("down", "2")
+            await console.until(raised.done)
+            assert (raised.result().choice, raised.result().text) == ("answer", options[1])
+            await console.until(lambda: console.card is None)
 
 
 async def test_no_line_counts_as_read_before_the_card_has_its_rows() -> None:
@@ -669,13 +671,16 @@ async def test_a_question_has_its_cause_on_the_screen_where_rows_are_scarce() ->
         assert missing in shown
 
 
-@pytest.mark.parametrize("size", [(60, 20), (80, 24)])
-async def test_options_too_long_for_a_row_of_choices_are_shown_whole(size: tuple[int, int]) -> None:
+async def test_options_too_long_for_a_row_of_choices_are_shown_whole() -> None:
     options = ("GB18030 for every list below the folder of that supplier, whatever its name", "UTF-8")
-    async with live(size) as console:
+    async with live((60, 20)) as console:
         raised = console.escalate(source="ask_operator", tool="ask_operator", input={}, options=options)
         await console.card_takes_keys()
-        assert f"1 {options[0]} 2 UTF-8" in " ".join(console.shown().replace("│", " ").split())
+        for size in ((60, 20), (80, 24)):
+            await console.pilot.resize_terminal(*size)
+            await console.until(
+                lambda: f"1 {options[0]} 2 UTF-8" in " ".join(console.shown().replace("│", " ").split())
+            )
         await console.press("1")
         await console.until(raised.done)
         assert raised.result().text == options[0]
@@ -810,20 +815,20 @@ async def test_the_note_can_be_edited_before_it_goes_out() -> None:
         assert console.in_card, "the focus is not left where the note's card was"
 
 
-@pytest.mark.parametrize("key", ["f10", "f5"])
-async def test_a_request_that_is_sent_from_the_open_editor_takes_the_note_as_it_stands_there(
-    key: str,
-) -> None:
+async def test_a_request_that_is_sent_from_the_open_editor_takes_the_note_as_it_stands_there() -> None:
     async with live() as console:
-        console.session.set_mode(Mode.STEP)
-        waiting = console.gate("Try another path.")
-        await console.card_appears()
-        await console.press("f4")
-        await console.type(" Look in src.")
-        await console.press(key)
-        await console.until(waiting.done)
-        assert "Look in src." in (waiting.result().note or "")
-        assert ("note", waiting.result().note) in console.session.done
+        for key in ("f10", "f5"):
+            console.session.set_mode(Mode.STEP)
+            waiting = console.gate("Try another path.")
+            await console.card_appears()
+            await console.press("f4")
+            await console.type(" Look in src.")
+            await console.press(key)
+            await console.until(waiting.done)
+            assert "Look in src." in (waiting.result().note or "")
+            assert ("note", waiting.result().note) in console.session.done
+            await console.until(lambda: console.card is None)
+            console.session.done.clear()
 
 
 async def test_a_note_that_was_edited_leaves_no_line_of_the_card_to_be_read_on() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from rich.color import Color as RichColor
 from textual.color import Color
+from textual.widget import Widget
 
 from tests.console.live_harness import LiveSession, live
 from tests.console.panes.stories import Story, answered, backing_off, streaming, tripped, troubled
@@ -66,13 +67,18 @@ def weak(console: LiveSession) -> Iterator[str]:
                 yield f"{text.strip()!r} {front.name} on {back.name}: {ratio(front, back):.1f}"
 
 
-async def faint(console: LiveSession, what: str) -> list[str]:
-    """What is too faint now, in any theme."""
+async def faint(console: LiveSession, what: str, flashing: Widget | None = None) -> list[str]:
+    """What is too faint now, in any theme; also while a widget flashes."""
     await console.until(lambda: set(FULL_COLOUR) <= set(console.app.theme_names))
     found = set()
     for theme in FULL_COLOUR:
         await wear(console.app, console.pilot, theme)
         found |= {f"{theme}, {what}: {fault}" for fault in weak(console)}
+        if flashing is not None:
+            flashing.add_class("-flash")
+            await console.pilot.pause()
+            found |= {f"{theme}, {what} that flashes: {fault}" for fault in weak(console)}
+            flashing.remove_class("-flash")
     return sorted(found)
 
 
@@ -81,9 +87,7 @@ async def test_the_text_of_a_run_is_legible_on_its_real_ground(story: Callable[[
     async with live((160, 48)) as console:
         console.session.state = story().state
         console.screen.draw()
-        assert await faint(console, "run") == []
-        console.screen.query_one(RingPane).add_class("-flash")
-        assert await faint(console, "ring that flashes") == []
+        assert await faint(console, "run", console.screen.query_one(RingPane)) == []
 
 
 async def test_a_list_to_pick_from_and_fields_are_legible_on_their_real_ground() -> None:

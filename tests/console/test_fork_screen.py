@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import shutil
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -47,17 +49,34 @@ READ = {"calls": [{"tool": "read_file", "args": {"path": "missing.py"}}]}
 FINISH = {"calls": [{"tool": "finish", "args": {"answer": "done"}}]}
 
 
-async def recorded(folder: Path) -> tuple[Path, list[Event]]:
+Recorded = tuple[Path, list[Event]]
+"""The folder of a session, and its events."""
+
+
+async def record(folder: Path) -> None:
     """A run that failed three times, asked, was answered, and ended."""
     operator = ScriptedOperator()
     operator.answers.append(EscalationReply("answer", "Look at [b]other[/b].py"))
     live = await start_session(folder, [READ, READ, READ, FINISH], operator=operator)
     await live.run("read it")
-    path = live.session.folder
     await live.close()
-    events = read_journal(path).events
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("recorded")
+    asyncio.run(record(folder))
+    return folder
+
+
+@pytest.fixture
+def recorded(template: Path, tmp_path: Path) -> Recorded:
+    """The run of `record`, in a folder of the test's own."""
+    shutil.copytree(template / "state", tmp_path / "state")
+    [journal] = (tmp_path / "state" / "sessions").glob("*/events.jsonl")
+    events = read_journal(journal.parent).events
     assert any(isinstance(event, EscalationAnswered) for event in events)
-    return path, events
+    return journal.parent, events
 
 
 def seq_of(events: list[Event], kind: type[Event], last: bool = True) -> int:
@@ -98,8 +117,8 @@ async def forked(app: ConsoleApp, pilot: Pilot[None], path: Path) -> tuple[list[
     return events, fold(events)
 
 
-async def test_left_as_it_is_a_fork_shares_everything_up_to_the_event_shown(tmp_path: Path) -> None:
-    path, events = await recorded(tmp_path)
+async def test_left_as_it_is_a_fork_shares_everything_up_to_the_event_shown(recorded: Recorded) -> None:
+    path, events = recorded
     before = (path / "events.jsonl").read_bytes()
     at = seq_of(events, ToolFailed)
     async with card_body_over(path, at) as (app, _, pilot):
@@ -111,8 +130,10 @@ async def test_left_as_it_is_a_fork_shares_everything_up_to_the_event_shown(tmp_
 
 
 @pytest.mark.parametrize("kind", [EscalationRaised, EscalationAnswered, IterationStarted])
-async def test_another_answer_is_given_where_the_question_was_open(tmp_path: Path, kind: type[Event]) -> None:
-    path, events = await recorded(tmp_path)
+async def test_another_answer_is_given_where_the_question_was_open(
+    recorded: Recorded, kind: type[Event]
+) -> None:
+    path, events = recorded
     raised = seq_of(events, EscalationRaised)
     async with card_body_over(path, seq_of(events, kind)) as (app, _, pilot):
         text = picture(app)
@@ -128,9 +149,9 @@ async def test_another_answer_is_given_where_the_question_was_open(tmp_path: Pat
     assert state.history.groups[-1].messages[0]["content"] == "Use src/ instead"
 
 
-async def test_keys_that_come_at_once_act_in_their_order(tmp_path: Path) -> None:
+async def test_keys_that_come_at_once_act_in_their_order(recorded: Recorded) -> None:
     """As over a slow line: Enter forked without the answer, and what was typed after Tab stood before it."""
-    path, events = await recorded(tmp_path)
+    path, events = recorded
     async with card_body_over(path, seq_of(events, EscalationRaised)) as (app, _, pilot):
         went = goes_to(app)
         for key in ("tab", "tab", *"first", "tab", *"second", "shift+tab", *"ly", "enter"):
@@ -143,9 +164,9 @@ async def test_keys_that_come_at_once_act_in_their_order(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("typed", "note"), [("Think first.", "Think first."), ("drop", None)])
 async def test_the_note_of_the_next_call_can_be_another_or_none(
-    tmp_path: Path, typed: str, note: str | None
+    recorded: Recorded, typed: str, note: str | None
 ) -> None:
-    path, events = await recorded(tmp_path)
+    path, events = recorded
     at = seq_of(events, NotePrepared, last=False)
     async with card_body_over(path, at) as (app, _, pilot):
         assert "Recovery note with the next model call" in picture(app)
@@ -157,8 +178,8 @@ async def test_the_note_of_the_next_call_can_be_another_or_none(
     assert (state.note, state.note_edited) == (note, True)
 
 
-async def test_a_long_note_can_be_read_to_its_end_in_a_small_terminal(tmp_path: Path) -> None:
-    path, events = await recorded(tmp_path)
+async def test_a_long_note_can_be_read_to_its_end_in_a_small_terminal(recorded: Recorded) -> None:
+    path, events = recorded
     longest = max(
         (event for event in events if isinstance(event, NotePrepared)),
         key=lambda event: len(event.text or ""),
@@ -179,8 +200,8 @@ async def test_a_long_note_can_be_read_to_its_end_in_a_small_terminal(tmp_path: 
         assert not pane.is_vertical_scroll_end
 
 
-async def test_policy_and_model_are_others_from_there_on(tmp_path: Path) -> None:
-    path, events = await recorded(tmp_path)
+async def test_policy_and_model_are_others_from_there_on(recorded: Recorded) -> None:
+    path, events = recorded
     async with card_body_over(path, seq_of(events, IterationFinished, last=False)) as (app, _, pilot):
         await pilot.press("right", "right", "right", "right")
         await write(pilot, "#model", "openai/other")
@@ -204,26 +225,26 @@ async def test_no_option_of_this_start_outweighs_what_was_chosen_for_the_fork(tm
     assert fold(read_journal(child).events).session.policy == "forge"
 
 
-async def test_a_finished_run_is_offered_neither_answer_nor_note(tmp_path: Path) -> None:
-    path, events = await recorded(tmp_path)
+async def test_a_finished_run_is_offered_neither_answer_nor_note(recorded: Recorded) -> None:
+    path, events = recorded
     async with card_body_over(path, len(events)) as (app, card_body, _):
         assert not card_body.query("#answer, #note")
         assert "Policy" in picture(app)
 
 
 async def test_a_secret_in_an_answer_never_reaches_the_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_API_KEY", "hunter2hunter2")
-    path, events = await recorded(tmp_path)
+    path, events = recorded
     async with card_body_over(path, seq_of(events, EscalationRaised)) as (app, _, pilot):
         await write(pilot, "#answer", "use hunter2hunter2")
         _, state = await forked(app, pilot, path)
     assert "hunter2hunter2" not in (path.parent / state.session.id / "events.jsonl").read_text()
 
 
-async def test_escape_forks_nothing(tmp_path: Path) -> None:
-    path, events = await recorded(tmp_path)
+async def test_escape_forks_nothing(recorded: Recorded) -> None:
+    path, events = recorded
     async with card_body_over(path, len(events)) as (app, card_body, pilot):
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is not card_body)
@@ -232,8 +253,8 @@ async def test_escape_forks_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("action", ["fork", "inbox"])
-async def test_a_key_that_is_pressed_twice_at_once_opens_one_screen(tmp_path: Path, action: str) -> None:
-    path, events = await recorded(tmp_path)
+async def test_a_key_that_is_pressed_twice_at_once_opens_one_screen(recorded: Recorded, action: str) -> None:
+    path, events = recorded
     async with card_body_over(path, len(events)) as (app, card_body, pilot):
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is not card_body)
@@ -247,8 +268,8 @@ async def test_a_key_that_is_pressed_twice_at_once_opens_one_screen(tmp_path: Pa
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
-async def test_all_fields_and_keys_are_in_sight(tmp_path: Path, size: tuple[int, int]) -> None:
-    path, events = await recorded(tmp_path)
+async def test_all_fields_and_keys_are_in_sight(recorded: Recorded, size: tuple[int, int]) -> None:
+    path, events = recorded
     async with card_body_over(path, seq_of(events, EscalationAnswered), size) as (app, card_body, pilot):
         text = picture(app)
         for part in ("After event", "combined (as it is)", "hpd", "Model", "Your answer to", "Recovery note"):
@@ -262,9 +283,9 @@ async def test_all_fields_and_keys_are_in_sight(tmp_path: Path, size: tuple[int,
 
 
 async def test_what_is_typed_while_the_point_is_read_goes_to_the_screen_that_opens(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, events = await recorded(tmp_path)
+    path, events = recorded
     reading, read = threading.Event(), threading.Event()
 
     def slowly(*given: Any) -> ForkPoint:

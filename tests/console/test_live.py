@@ -75,19 +75,22 @@ async def test_what_is_asked_for_before_the_session_is_open_is_done_once_it_is()
         assert "There is no policy nonsense." in console.remarks()
 
 
-@pytest.mark.parametrize("asked", ["", "approval", "escalation"])
-async def test_time_goes_on_while_the_model_starts_and_while_a_question_waits(asked: str) -> None:
+async def test_time_goes_on_while_the_model_starts_and_while_a_question_waits() -> None:
     async with live() as console:
         console.session.running = True
         console.session.record(RunStarted(run=1, task="fix it", policy="combined", model="scripted:x"))
-        if asked:
-            _ = console.ask() if asked == "approval" else console.escalate()
-            await console.until(lambda: console.card is not None)
         status, drawn = console.screen.status, []
         assert status is not None
         show = status.show
         status.show = lambda *now: drawn.append(show(*now))  # type: ignore[method-assign, func-returns-value]
         await console.until(lambda: len(drawn) >= 2)
+        for ask in (console.ask, console.escalate):
+            question = ask()
+            await console.until(lambda: console.card is not None)
+            drawn.clear()
+            await console.until(lambda: len(drawn) >= 2)
+            question.cancel()
+            await console.until(lambda: console.card is None)
 
 
 async def test_a_run_that_was_left_open_is_paused_until_it_goes_on() -> None:
@@ -123,12 +126,13 @@ async def test_page_keys_in_the_prompt_read_back_in_the_conversation_and_sending
         await console.until(lambda: back() == 0)
 
 
-@pytest.mark.parametrize("key", ["shift+enter", "ctrl+j", "alt+enter"])
-async def test_a_new_line_can_be_begun_without_sending(key: str) -> None:
+async def test_a_new_line_can_be_begun_without_sending() -> None:
     async with live() as console:
-        await console.press("a", key, "b")
-        assert console.prompt == "a\nb"
-        assert console.session.done == []
+        for key in ("shift+enter", "ctrl+j", "alt+enter"):
+            await console.press("a", key, "b")
+            assert console.prompt == "a\nb", key
+            assert console.session.done == []
+            console.screen.prompt.put("")
 
 
 async def test_history_comes_back_at_the_edges_and_keeps_the_draft() -> None:
@@ -315,24 +319,24 @@ async def test_the_mouse_leaves_the_keyboard_with_the_prompt() -> None:
         await console.until(lambda: console.prompt == "bcpaste")
 
 
-@pytest.mark.parametrize(
-    ("key", "done"),
-    [
-        ("f5", ("mode", "AUTO")),
-        ("f6", ("mode", "PAUSED")),
-        ("f10", ("mode", "STEP")),
-        ("escape", ("interrupt",)),
-    ],
-)
-async def test_each_key_of_the_run_does_what_its_slash_command_does(key: str, done: tuple[str, ...]) -> None:
+async def test_each_key_of_the_run_does_what_its_slash_command_does() -> None:
+    cases = {
+        "f5": ("mode", "AUTO"),
+        "f6": ("mode", "PAUSED"),
+        "f10": ("mode", "STEP"),
+        "escape": ("interrupt",),
+    }
     async with live() as console:
         console.session.start()
-        await console.press(key)
-        await console.until(lambda: done in console.session.done)
-        console.session.done.clear()
-        name = next(command.name for command in commands.COMMANDS if command.key == key)
-        await console.say(f"/{name}")
-        await console.until(lambda: done in console.session.done)
+        for key, done in cases.items():
+            console.session.done.clear()
+            console.session.record(ModeChanged(mode=Mode.AUTO))
+            await console.press(key)
+            await console.until(lambda done=done: done in console.session.done)
+            console.session.done.clear()
+            name = next(command.name for command in commands.COMMANDS if command.key == key)
+            await console.say(f"/{name}")
+            await console.until(lambda done=done: done in console.session.done)
 
 
 async def test_slash_commands_reach_the_session_with_their_arguments() -> None:
@@ -353,19 +357,19 @@ async def test_slash_commands_reach_the_session_with_their_arguments() -> None:
             await console.until(lambda done=done: done in console.session.done)
 
 
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        ("/approve all", "Everything runs but what a rule denies"),
-        ("/title A new name", "now named A new name"),
-        ("/step", "every request waits for you"),
-        ("/pause", "waits before its first request"),
-    ],
-)
-async def test_a_change_that_shows_nowhere_else_is_said(line: str, says: str) -> None:
+async def test_a_change_that_shows_nowhere_else_is_said() -> None:
+    cases = {
+        "/approve all": "Everything runs but what a rule denies",
+        "/title A new name": "now named A new name",
+        "/step": "every request waits for you",
+        "/pause": "waits before its first request",
+        "/policy hpd": "Runs are judged by hpd.",
+    }
     async with live() as console:
-        await console.say(line)
-        await console.until(lambda: says in console.remarks())
+        for line, says in cases.items():
+            console.app.clear_notifications()
+            await console.say(line)
+            await console.until(lambda says=says: says in console.remarks())
 
 
 async def test_context_shows_what_fills_the_window_and_closes() -> None:
@@ -738,12 +742,13 @@ async def test_folding_follows_the_terminals_size() -> None:
         await console.until(lambda: "Error ring" in console.shown())
 
 
-@pytest.mark.parametrize("size", [(80, 24), (108, 28), (120, 40), (169, 50), (170, 50), (200, 60), (240, 70)])
-async def test_the_first_frame_stands_where_the_conversation_will(size: tuple[int, int]) -> None:
-    async with live(size) as console:
-        assert console.screen.dashboard.query_one("ConversationFrame").outer_size.width == conversation_width(
-            *size
-        )
+async def test_the_first_frame_stands_where_the_conversation_will() -> None:
+    async with live((80, 24)) as console:
+        frame = console.screen.dashboard.query_one("ConversationFrame")
+        for size in ((80, 24), (108, 28), (120, 40), (169, 50), (170, 50), (200, 60), (240, 70)):
+            await console.pilot.resize_terminal(*size)
+            await console.until(lambda size=size: console.screen.size == size)
+            assert frame.outer_size.width == conversation_width(*size), size
 
 
 async def test_esc_closes_what_is_open_before_it_interrupts() -> None:
@@ -792,23 +797,15 @@ async def test_a_question_about_a_run_goes_with_the_run() -> None:
         assert ("close",) not in console.session.done
 
 
-@pytest.mark.parametrize("policy", ["hpd", "nonsense"])
-async def test_another_policy_is_confirmed_as_another_model_is(policy: str) -> None:
-    async with live() as console:
-        await console.say(f"/policy {policy}")
-        said = "Runs are judged by hpd." if policy == "hpd" else "nonsense"
-        await console.until(lambda: said in console.remarks())
-
-
-@pytest.mark.parametrize("key", ["escape", "s", "enter"])
-async def test_a_letter_that_answers_nothing_leaves_a_question_as_it_was(key: str) -> None:
+async def test_a_letter_that_answers_nothing_leaves_a_question_as_it_was() -> None:
     async with live() as console:
         console.session.start()
-        await console.press("ctrl+q")
-        await console.opens(LeaveScreen)
-        await console.press("x", "right", "right", "left" if key == "enter" else "right", key)
-        await console.until(lambda: console.app.screen is console.screen)
-        assert ("close",) not in console.session.done
+        for key in ("escape", "s", "enter"):
+            await console.press("ctrl+q")
+            await console.opens(LeaveScreen)
+            await console.press("x", "right", "right", "left" if key == "enter" else "right", key)
+            await console.until(lambda: console.app.screen is console.screen)
+            assert ("close",) not in console.session.done, key
 
 
 async def test_leaving_without_a_run_asks_nothing() -> None:

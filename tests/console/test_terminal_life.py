@@ -51,29 +51,51 @@ def test_ctrl_z_where_no_shell_would_continue_the_console_is_refused(start: Call
     assert terminal.code() == 0
 
 
+EDITOR = """#!/bin/sh
+cd "${0%/*}"
+stty -a | grep -q -- -icanon && echo raw
+echo >> begun
+case $(wc -l < begun) in
+    1) stty raw; kill -9 $$ ;;
+    2) echo begun-$$; exec sleep 600 ;;
+    *) rm "$0"; exit 1 ;;
+esac
+"""
+"""Fails in another way each time, and is gone in the end."""
+
+
 @pytest.mark.parametrize(
     ("editor", "says"),
     [
-        ("false", "false ended with exit code 1"),
-        ("/nowhere/editor", "/nowhere/editor could not be used"),
-        ("an 'unclosed quote", "closing quotation"),
-        ("sh -c 'stty -a | grep -q -- -icanon && echo raw; stty raw; kill -9 $$'", "sh ended with signal 9"),
-        ("sh -c 'echo begun-$$; exec sleep 600'", "sh ended with signal 2"),
+        (
+            "",
+            (
+                "ended with signal 9",
+                "ended with signal 2",
+                "ended with exit code 1",
+                "could not be used",
+            ),
+        ),
+        ("an 'unclosed quote", ("closing quotation",)),
     ],
+    ids=["each time in another way", "before it begins"],
 )
 def test_an_editor_that_fails_gives_the_terminal_back_and_leaves_the_draft(
-    start: Callable[..., Terminal], editor: str, says: str
+    start: Callable[..., Terminal], tmp_path: Path, editor: str, says: tuple[str, ...]
 ) -> None:
-    terminal = start("-m", "tui_agent", "--model", "scripted:recovery", VISUAL=editor)
+    failing = tmp_path / "editor"
+    failing.write_text(EDITOR)
+    failing.chmod(0o755)
+    terminal = start("-m", "tui_agent", "--model", "scripted:recovery", VISUAL=editor or str(failing))
     terminal.shows("READY")
     terminal.send("the draft")
-    for time in (2, 3):
+    for time, words in enumerate(says, 2):
         terminal.send("\x07")
-        if "sleep" in editor:
-            terminal.until(lambda time=time: terminal.output.count(b"begun-") == time - 1)
+        if words.endswith("signal 2"):
+            terminal.until(lambda: b"begun-" in terminal.output)
             terminal.send("\x03")
         terminal.until(lambda time=time: terminal.output.count(TAKEN) == time)
-        terminal.shows(says)
+        terminal.shows(words)
         terminal.send(" stays")
         terminal.shows("the draft" + " stays" * (time - 1), "╭─ Conversation", "F1 help")
     assert b"\nraw" not in terminal.output
@@ -81,21 +103,35 @@ def test_an_editor_that_fails_gives_the_terminal_back_and_leaves_the_draft(
     assert terminal.code() == 0
 
 
+BESIDE_THE_EDITOR = """
+[[turns]]
+calls = [{ tool = "bash", args = { command = "until [ -e go ]; do sleep 0.2; done" } }]
+
+[[turns]]
+text = "It is built."
+"""
+
+
 def test_a_run_goes_on_while_its_prompt_is_in_the_editor(
     start: Callable[..., Terminal], tmp_path: Path
 ) -> None:
-    editor = tmp_path / "editor"
+    scenario, editor = tmp_path / "beside.toml", tmp_path / "editor"
+    scenario.write_text(BESIDE_THE_EDITOR)
     editor.write_text(
         f"""#!/bin/sh
-until grep -q '"type":"run_finished"' {tmp_path}/state/sessions/*/events.jsonl; do sleep 0.05; done
+touch {tmp_path}/go
+until grep -q '"type":"run_finished"' {tmp_path}/state/sessions/*/events.jsonl; do sleep 0.2; done
 printf ', edited' >> "$1"
 """
     )
     editor.chmod(0o755)
-    terminal = start("-m", "tui_agent", "demo", "breaker", VISUAL=str(editor))
-    terminal.shows("step 1")
+    options = ("--model", f"scripted:{scenario}", "--workspace", str(tmp_path), "--approve", "all")
+    terminal = start("-m", "tui_agent", *options, VISUAL=str(editor))
+    terminal.shows("READY")
+    terminal.send("build it\r")
+    terminal.shows("until [ -e go ]")
     terminal.send("the next task\x07")
-    terminal.shows("the next task, edited", "DONE")
+    terminal.shows("the next task, edited", "DONE", "It is built.")
     terminal.send("\x11")
     assert terminal.code() == 0
 
