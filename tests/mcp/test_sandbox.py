@@ -82,7 +82,7 @@ def test_one_s_own_server_runs_with_one_s_rights(tmp_path: Path) -> None:
     from tui_agent.config.settings import Settings
     from tui_agent.sandbox.mechanisms import Sandbox
     from tui_agent.sandbox.policy import SandboxPolicy
-    from tui_agent.session.session import for_server
+    from tui_agent.session.sandboxes import for_server
 
     inside = Sandbox("bubblewrap", SandboxPolicy.around(tmp_path, tmp_path / "s"))
     for scope, servers, walled in (

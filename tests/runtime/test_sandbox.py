@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.runtime.session_harness import start_session
 from tui_agent.config.sections import EnvironmentSettings, SandboxSettings
 from tui_agent.core import events
 from tui_agent.sandbox import choose
+from tui_agent.session.sandboxes import tried_out
 from tui_agent.store.audit import effects_of, in_words
 from tui_agent.store.errors import SessionError
 
@@ -78,7 +80,22 @@ async def test_a_session_that_requires_a_sandbox_does_not_start_without_one(
     with pytest.raises(SessionError, match="sandbox is required") as refused:
         await start_session(tmp_path, bash("true"), sandbox=SandboxSettings(mode="require"))
     assert "bubblewrap" in refused.value.todo
-    assert not (tmp_path / "state").exists()
+    assert not (tmp_path / "state" / "sessions").exists()
+
+
+async def test_a_workspace_that_holds_the_temporary_folder_has_a_sandbox_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = tmp_path / "workspace"
+    (workspace / "tmp").mkdir(parents=True)
+    monkeypatch.setattr(choose, "_TRIALS", {})
+    monkeypatch.setattr(tempfile, "tempdir", str(workspace / "tmp"))
+    live = await start_session(tmp_path, bash("true"), sandbox="auto")
+    await live.run()
+    await live.close()
+    needs_one(live.state.run.sandbox)
+    choose._TRIALS.clear()
+    assert (await tried_out(live.session.settings)).mechanism is not None
 
 
 async def test_auto_goes_on_without_one_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ from tui_agent.sandbox.choose import choose
 from tui_agent.sandbox.inside import in_words
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.sandbox.taken_back import TakenBack, Watch
-from tui_agent.session.session import for_server, sandbox_policy
+from tui_agent.session.sandboxes import for_server, sandbox_policy
 from tui_agent.store.mcp_trust import McpTrust
 from tui_agent.terminal_text import one_line, sanitize
 from tui_agent.tools.mcp.servers import McpServers, ServerRow

@@ -93,7 +93,10 @@ async def _run_in(namespace: Namespace, task: str) -> int:
     starting = asyncio.create_task(model.start())
     try:
         with no_collection():
+            sandboxes = await asyncio.to_thread(importlib.import_module, "tui_agent.session.sandboxes")
+            trying = asyncio.create_task(sandboxes.tried_out(settings))
             headless = await asyncio.to_thread(importlib.import_module, "tui_agent.headless")
+        await asyncio.gather(trying, return_exceptions=True)  # the session says what is wrong with it
         code: int = await headless.run_headless(settings, task, model=model, resume=resume)
     finally:
         await model.close()

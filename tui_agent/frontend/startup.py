@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 SETTINGS_MODULES = ("pydantic", "tui_agent.config.settings", "tui_agent.models.choose")
 """What says which model is called: its host starts before anything else is imported."""
 
+SANDBOX = "tui_agent.session.sandboxes"
+"""What tries out the sandbox while the rest is imported."""
+
 MODULES = (
     *SETTINGS_MODULES,
     "tui_agent.core.events",
@@ -85,10 +88,17 @@ async def open_live(
         overrides["step"] = True
     settings = await asyncio.to_thread(load_settings, overrides, arguments.config)
     hosted = host_for(settings)
-    warming = None
-    if hosted is not None and arguments.demo is None and arguments.resume is None and settings.model:
+    warming = trying = None
+    if arguments.demo is None and arguments.resume is None:
+        require_workspace(settings)
+        require_model(settings)
         # What else a session takes is imported beside it. A session that is resumed names its model itself.
-        warming = asyncio.create_task(_warmed_up(settings, hosted))
+        if hosted is not None:
+            warming = asyncio.create_task(_warmed_up(settings, hosted))
+        await load_modules([SANDBOX])
+        from tui_agent.session.sandboxes import tried_out
+
+        trying = asyncio.create_task(tried_out(settings))
     await load_modules(MODULES)
     from tui_agent.session.opening import open_session
     from tui_agent.store.journal_tail import latest
@@ -100,12 +110,9 @@ async def open_live(
         folder = await asyncio.to_thread(_find, arguments.resume, settings)
         if look is not None and (seen := await asyncio.to_thread(latest, folder)) is not None:
             await look(seen)
-    else:
-        require_workspace(settings)
-        require_model(settings)
     with yielding_threads():
         session = await open_session(settings, operator, resume=folder, hosted=hosted)
-    session.warm_up(warming)
+    session.warm_up(warming, trying)
     return Opened(session, session.settings, arguments.task)
 
 

@@ -9,7 +9,6 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from tui_agent import __version__
 from tui_agent.config.settings import Settings
@@ -21,8 +20,8 @@ from tui_agent.core.state import RunState
 from tui_agent.models.choose import ModelByName
 from tui_agent.models.protocol import Model
 from tui_agent.runtime.operator import Operator
-from tui_agent.sandbox.choose import choose
-from tui_agent.session.session import Session, sandbox_policy
+from tui_agent.session.sandboxes import tried_out
+from tui_agent.session.session import Session
 from tui_agent.store import saved_state
 from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.errors import SessionError
@@ -146,8 +145,7 @@ def _reserve(redactor: Redactor, journal: Path) -> None:
 
 
 async def _require_sandbox(settings: Settings) -> None:
-    with TemporaryDirectory(prefix="agent-tui-") as scratch:
-        found = await choose("require", sandbox_policy(settings, settings.workspace, Path(scratch)))
+    found = await tried_out(settings)
     if found.mechanism is None:
         raise SessionError(
             "A sandbox is required (--sandbox require), and none works here",

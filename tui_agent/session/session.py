@@ -12,9 +12,8 @@ import random
 import secrets
 import shutil
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,9 +30,7 @@ from tui_agent.models import keychain
 from tui_agent.models.choose import ModelByName, NameCheck
 from tui_agent.models.keychain import key_variable
 from tui_agent.models.protocol import Model, ModelFault
-from tui_agent.permissions.commands import read_command
 from tui_agent.permissions.judge import Judgement
-from tui_agent.permissions.programs import runs_code
 from tui_agent.permissions.rules import PermissionRule, parse_rule
 from tui_agent.playbook.store import Playbook
 from tui_agent.runtime.approvals import Approvals
@@ -49,16 +46,15 @@ from tui_agent.sandbox.choose import choose, switched_off
 from tui_agent.sandbox.inside import in_words as taken_back_in_words
 from tui_agent.sandbox.left_behind import WorkspaceRecord
 from tui_agent.sandbox.mechanisms import Sandbox
-from tui_agent.sandbox.policy import SandboxPolicy
 from tui_agent.sandbox.taken_back import TakenBack, Watch
 from tui_agent.session.checkpointer import SessionCheckpointer
 from tui_agent.session.counters import Counters
 from tui_agent.session.fork_outputs import OUTPUT_FOLDER
 from tui_agent.session.learning import Learning
 from tui_agent.session.rewind import Rewinding, kept_before_run
+from tui_agent.session.sandboxes import for_server, sandbox_policy
 from tui_agent.session.servers import SessionServers
 from tui_agent.session.sub_agents import SubAgents
-from tui_agent.shell_programs import base_name
 from tui_agent.store.audit import rule_uses
 from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.errors import SessionError
@@ -163,6 +159,7 @@ class Session:
         self._run: asyncio.Task[events.RunFinished | None] | None = None
         self._warming: asyncio.Task[None] | None = None
         self._sandbox: asyncio.Task[Sandbox] | None = None
+        self._trying: asyncio.Task[Sandbox] | None = None
         recorder.subscribe(self._accept_own_writes)
         recorder.subscribe(self._learning.heard)
         self._servers_until = 0.0
@@ -217,10 +214,13 @@ class Session:
         """Whether a run goes on in this process."""
         return self._run is not None and not self._run.done()
 
-    def warm_up(self, begun: asyncio.Task[None] | None = None) -> None:
-        """Get the model ready in the background, so that the first call need not wait for it; `begun`: that is under
-        way.
+    def warm_up(
+        self, begun: asyncio.Task[None] | None = None, trying: asyncio.Task[Sandbox] | None = None
+    ) -> None:
+        """Get model and sandbox ready in the background, so that the first run need not wait for them; `begun` and
+        `trying` (`sandboxes.tried_out`): that is under way.
         """
+        self._trying = trying
         loop = asyncio.get_running_loop()
         self._warming = begun or loop.create_task(self._start_model(), name="warm-up")
         self._start_sandbox()
@@ -242,6 +242,8 @@ class Session:
     async def _choose_sandbox(self) -> Sandbox:
         if self.settings.sandbox.mode == "off":
             return switched_off(self.settings.environment.passed)
+        if self._trying is not None:
+            await asyncio.gather(self._trying, return_exceptions=True)
         policy = sandbox_policy(self.settings, self._workspace, self.folder / SCRATCH_FOLDER)
         record = WorkspaceRecord.of(self.settings.state_dir, self._workspace)
         watch = Watch(policy.places, self.folder / TAKEN_BACK_FOLDER, record)
@@ -735,42 +737,6 @@ class Session:
 
 def _failed(task: asyncio.Task[Sandbox]) -> bool:
     return task.done() and (task.cancelled() or task.exception() is not None)
-
-
-def for_server(settings: Settings, entry: ServerEntry, sandbox: Sandbox) -> Sandbox:
-    """The sandbox of commands, with a network, for a server that the settings want in one."""
-    wanted = settings.sandbox.servers
-    if wanted == "off" or (wanted == "workspace" and entry.scope == "user") or sandbox.policy is None:
-        return Sandbox(why="the settings want none for it" if sandbox.policy else sandbox.why)
-    return replace(sandbox, policy=replace(sandbox.policy, network=True))
-
-
-def sandbox_policy(settings: Settings, workspace: Path, scratch: Path) -> SandboxPolicy:
-    """What commands may do, as the settings have it."""
-    chosen = settings.sandbox
-    return SandboxPolicy.around(
-        workspace,
-        scratch,
-        network=chosen.network,
-        loopback=chosen.loopback,
-        hide=chosen.hide,
-        show=chosen.show,
-        writable=chosen.writable,
-        state_dir=settings.state_dir,
-        config_dir=user_config_file().parent,
-        run_outside=tuple(_run_by_hooks(settings)),
-    )
-
-
-def _run_by_hooks(settings: Settings) -> Iterator[str]:
-    """Files, as hooks name them, that hooks run: a program with a path, and the script of an interpreter."""
-    for hook in settings.hooks.all_commands:
-        for command in read_command(hook.command).commands:
-            if "/" in command.program:
-                yield command.program
-            if runs_code(base_name(command.program)):
-                words = [word for word in command.words[1:] if not word.text.startswith("-")]
-                yield from (word.text for word in words[:1] if word.kind == "literal")
 
 
 def _without_password(api_base: str | None) -> str:
