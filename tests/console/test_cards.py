@@ -11,6 +11,7 @@ from textual.geometry import Region
 from tests.console.live_harness import live
 from tests.console.panes.stories import Story
 from tui_agent.console.cards import escalation
+from tui_agent.console.cards.answer_field import AnswerField
 from tui_agent.console.cards.approval import ApprovalCard
 from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
@@ -1007,6 +1008,48 @@ async def test_a_paste_into_the_answer_comes_once_and_with_all_its_lines() -> No
         field.post_message(Paste("pasted one\r\npasted two\rpasted three"))
         await console.until(lambda: field.value)
         assert field.value == "pasted one pasted two pasted three"
+
+
+@pytest.mark.parametrize("before", ["", "w"], ids=["at once", "behind a key that waits"])
+async def test_a_paste_at_an_approval_goes_to_the_prompt_with_its_lines(before: str) -> None:
+    async with live() as console:
+        asked = console.ask()
+        await console.card_takes_keys()
+        choices = console.card.query_one(Choices)
+        for key in before:
+            choices.post_message(Key(key, key))
+        console.app.post_message(Paste("yes, and\r\nwatch\x1b[31m out\n"))
+        await console.until(lambda: "out" in console.prompt)
+        assert console.prompt.startswith(f"{before}yes, and\nwatch")
+        assert "\x1b" not in console.prompt
+        assert console.screen.focused is console.screen.prompt
+        assert not asked.done()
+
+
+async def test_a_paste_among_the_choices_of_a_question_is_its_answer() -> None:
+    async with live() as console:
+        raised = console.escalate()
+        await console.card_takes_keys()
+        await console.press("down")
+        console.app.post_message(Paste("look in\nsrc"))
+        field = console.card.query_one(AnswerField)
+        await console.until(lambda: field.value)
+        await console.press("enter")
+        await console.until(raised.done)
+        assert (raised.result().choice, raised.result().text) == ("answer", "look in src")
+
+
+async def test_a_text_begun_among_the_choices_of_a_question_is_its_answer() -> None:
+    async with live() as console:
+        raised = console.escalate()
+        await console.card_takes_keys()
+        await console.press("down")
+        await console.type("zoom in")
+        assert console.card.query_one(AnswerField).value == "zoom in"
+        assert console.prompt == ""
+        await console.press("enter")
+        await console.until(raised.done)
+        assert (raised.result().choice, raised.result().text) == ("answer", "zoom in")
 
 
 def test_a_question_about_the_model_names_the_tries_of_that_call_alone() -> None:

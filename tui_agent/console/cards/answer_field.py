@@ -58,8 +58,12 @@ class AnswerField(LineField):
             self.post_message(self.Key(key, final=True))
 
     def _on_paste(self, event: events.Paste) -> None:
-        """A paste is text, also behind a key; its lines become one."""
+        """A paste is text, also behind a key."""
         self._stop_waiting()
-        self.replace(" ".join(sanitize_paste(event.text).split("\n")), *self.selection)
+        self.write(event.text)
         event.stop()
         event.prevent_default()
+
+    def write(self, text: str) -> None:
+        """Put text where the cursor is; its lines become one."""
+        self.replace(" ".join(sanitize_paste(text).split("\n")), *self.selection)

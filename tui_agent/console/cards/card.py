@@ -75,9 +75,9 @@ class Card(Vertical):
 
     @dataclass
     class TypedOn(Message):
-        """A character was typed that was meant for the prompt."""
+        """What was typed or pasted was meant for the prompt."""
 
-        character: str
+        text: str
 
     def __init__(self, question: AnyQuestion, title: str, rule: str = "") -> None:
         """`rule`: id of the rule that asks, shown behind the title."""
@@ -207,7 +207,7 @@ class Card(Vertical):
     def on_choices_stray(self, event: Choices.Stray) -> None:
         """The operator began to type: the prompt gets it."""
         event.stop()
-        self.post_message(self.TypedOn(event.character))
+        self.post_message(self.TypedOn(event.text))
 
     def on_key(self, event: events.Key) -> None:
         """Page keys move through the subject wherever the focus is in the card; Esc goes back to the prompt."""

@@ -41,9 +41,9 @@ class Choices(Widget, can_focus=True):
 
     @dataclass
     class Stray(Message):
-        """A character was typed that takes no choice: it was meant for a text."""
+        """What was typed or pasted takes no choice: it was meant for a text."""
 
-        character: str
+        text: str
 
     @dataclass
     class Beyond(Message):
@@ -145,6 +145,14 @@ class Choices(Widget, can_focus=True):
             return
         event.stop()
         event.prevent_default()
+
+    def on_paste(self, event: events.Paste) -> None:
+        """A paste is text."""
+        if self._beside_text:
+            event.stop()
+            held, self._held = self._held, None
+            self._typed_on = True
+            self.post_message(self.Stray(("" if held is None else held.key) + event.text))
 
     def _take_held(self) -> None:
         held, self._held = self._held, None

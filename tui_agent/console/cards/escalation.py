@@ -152,10 +152,11 @@ class EscalationCard(Card):
     def on_choices_stray(self, event: Choices.Stray) -> None:
         """Typing here is answering."""
         event.stop()
+        event.prevent_default()
         self.add_class("-answering")
         field = self.query_one(AnswerField)
         field.focus()
-        field.insert_text_at_cursor(event.character)
+        field.write(event.text)
 
     def on_answer_field_key(self, event: AnswerField.Key) -> None:
         """The choice stands out, and is taken where nothing more is typed."""

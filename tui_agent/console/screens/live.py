@@ -578,9 +578,9 @@ class LiveScreen(DashboardScreen):
             self.card_host.enter()
 
     def on_card_typed_on(self, event: Card.TypedOn) -> None:
-        """A character was typed that was meant for the prompt."""
+        """What was typed or pasted at a card was meant for the prompt."""
         self.prompt.focus()
-        self.prompt.insert(event.character)
+        self.prompt.take_paste(event.text)
         if self.card_host is not None:
             self.card_host.typed()
 
