@@ -14,13 +14,16 @@ signal).
 
 import os
 import select
-import signal
 import sys
 import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
+
     from tui_agent.sandbox.gate import Gate
+else:
+    import _signal as signal  # without its enumerations, which take as long as the interpreter does to start
 
 _SET_PDEATHSIG = 1
 _SET_CHILD_SUBREAPER = 36
