@@ -1,61 +1,44 @@
-"""The playbook through the production loop: what runs teach, and what the next one's model reads, by a real server."""
+"""The playbook through the production loop: what runs teach, and what the next one's model reads."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests import openai_server as server
-from tests.kept_host import KeptHost
-from tests.openai_server import Answer, OpenAIServer
 from tests.runtime.scripted import ScriptedOperator
-from tests.runtime.session_harness import replayed
-from tui_agent.config.settings import Settings
+from tests.runtime.session_harness import replayed, start_session
 from tui_agent.core.events import NotePrepared
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.playbook.learning import learn_file
 from tui_agent.playbook.store import Playbook
-from tui_agent.session.opening import open_session
 from tui_agent.session.session import Session
 from tui_agent.store.journal import read_journal
-
-pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SAYS = "what worked after such a failure was `bin/check` instead"
 
 
-def bash(command: str) -> Answer:
-    return server.calls([("bash", json.dumps({"command": command}))])
+def bash(command: str) -> dict[str, Any]:
+    return {"calls": [{"tool": "bash", "args": {"command": command}}]}
 
 
-WORK = [bash("checkall src"), bash("ls bin"), bash("bin/check src"), server.text("Checked.")]
+WORK = [bash("checkall src"), bash("ls bin"), bash("bin/check src"), "Checked."]
 
 
 async def run(
-    host: KeptHost, folder: Path, answers: list[Answer], **options: Any
+    folder: Path, turns: list[dict[str, Any] | str], **options: Any
 ) -> tuple[Session, list[list[dict[str, Any]]]]:
     """One run in a session of its own, in the one workspace of `folder`: the session, and what its model read."""
-    workspace = folder / "workspace"
-    script = workspace / "bin" / "check"
+    script = folder / "workspace" / "bin" / "check"
     script.parent.mkdir(parents=True, exist_ok=True)
     script.write_text("#!/bin/sh\necho all is well\n")
     script.chmod(0o755)
-    async with OpenAIServer(answers) as provider:
-        settings = Settings(
-            **{"model": "openai/test", "approve": "all", "sandbox": "off", **options},
-            api_base=provider.url,
-            workspace=workspace,
-            state_dir=folder / "state",
-        )
-        session = await open_session(settings, ScriptedOperator(present=False), host)
-        await session.submit("Check it.")
-        await session.wait()
-        await session.close()
-        assert replayed(session) == session.state
-        return session, [request.body["messages"] for request in provider.requests]
+    live = await start_session(folder, turns, operator=ScriptedOperator(present=False), **options)
+    await live.run("Check it.")
+    await live.close()
+    assert replayed(live.session) == live.state
+    return live.session, [request.messages for request in live.model.requests]
 
 
 def noted(requests: list[list[dict[str, Any]]]) -> list[bool]:
@@ -63,13 +46,11 @@ def noted(requests: list[list[dict[str, Any]]]) -> list[bool]:
     return [SAYS in str(messages[-1]["content"]) for messages in requests]
 
 
-async def test_what_worked_twice_is_said_the_third_time_with_its_count(
-    host: KeptHost, tmp_path: Path
-) -> None:
+async def test_what_worked_twice_is_said_the_third_time_with_its_count(tmp_path: Path) -> None:
     for _ in range(2):
-        _, requests = await run(host, tmp_path, WORK)
+        _, requests = await run(tmp_path, WORK)
         assert not any(noted(requests))
-    session, requests = await run(host, tmp_path, WORK)
+    session, requests = await run(tmp_path, WORK)
     assert noted(requests) == [False, True, False, False]
     assert "(2 of 2 times), for example `bin/check src`" in requests[1][-1]["content"]
     (failed,) = session.state.metrics.incidents.recovered
@@ -88,22 +69,20 @@ async def test_what_worked_twice_is_said_the_third_time_with_its_count(
 @pytest.mark.parametrize(
     "options", [{"recovery": {"playbook": False}}, {"policy": "forge"}], ids=["off", "forge"]
 )
-async def test_one_key_and_every_other_policy_switch_it_off(
-    host: KeptHost, tmp_path: Path, options: dict[str, Any]
-) -> None:
+async def test_one_key_and_every_other_policy_switch_it_off(tmp_path: Path, options: dict[str, Any]) -> None:
     for _ in range(3):
-        _, requests = await run(host, tmp_path, WORK, **options)
+        _, requests = await run(tmp_path, WORK, **options)
         assert not any(noted(requests))
     assert not (tmp_path / "state" / "playbook").exists()
 
 
 async def test_a_suggestion_that_does_not_work_is_said_twice_at_most_and_counts_as_harm(
-    host: KeptHost, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     for _ in range(3):
-        await run(host, tmp_path, WORK)
+        await run(tmp_path, WORK)
     broken = [bash("checkall src"), bash("bin/check; exit 3"), bash("checkall src"), bash("checkall src")]
-    _, requests = await run(host, tmp_path, [*broken, server.text("I give up. Shall I go on?")])
+    _, requests = await run(tmp_path, [*broken, "I give up. Shall I go on?"])
     assert sum(noted(requests)) == 2
     playbook = Playbook(tmp_path / "state", tmp_path / "workspace")
     counts = {one.repair.name: one.repair for one in playbook.workspace.book().offered(0.0)}
@@ -111,30 +90,30 @@ async def test_a_suggestion_that_does_not_work_is_said_twice_at_most_and_counts_
 
 
 async def test_secrets_of_a_run_are_masked_in_what_it_teaches(
-    host: KeptHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CHECK_TOKEN", "s3cr3t-t0k3n-value")
     token = "--token=s3cr3t-t0k3n-value"
-    await run(host, tmp_path, [bash("checkall src"), bash(f"bin/check src {token}"), server.text("Checked.")])
+    await run(tmp_path, [bash("checkall src"), bash(f"bin/check src {token}"), "Checked."])
     kept = "".join(path.read_text() for path in (tmp_path / "state" / "playbook").glob("*.json"))
     assert "bin/check src --token=[masked:CHECK_TOKEN]" in kept
     assert "s3cr3t" not in kept
 
 
-async def test_saved_sessions_teach_once_and_only_their_own_workspace(host: KeptHost, tmp_path: Path) -> None:
-    sessions = [(await run(host, tmp_path, WORK, recovery={"playbook": False}))[0] for _ in range(3)]
+async def test_saved_sessions_teach_once_and_only_their_own_workspace(tmp_path: Path) -> None:
+    sessions = [(await run(tmp_path, WORK, recovery={"playbook": False}))[0] for _ in range(3)]
     state, elsewhere = tmp_path / "state", tmp_path / "elsewhere"
     for session in sessions:
         learned = learn_file(session.folder, state, elsewhere)
         assert (learned.runs, learned.new) == (1, 1)
         assert learn_file(session.folder, state, elsewhere).new == 0
-    _, requests = await run(host, tmp_path, WORK)
+    _, requests = await run(tmp_path, WORK)
     assert noted(requests) == [False, True, False, False]
     assert not Playbook(state, elsewhere).workspace.path.exists()
 
 
-async def test_the_live_run_and_its_journal_teach_the_same(host: KeptHost, tmp_path: Path) -> None:
-    session, _ = await run(host, tmp_path, WORK)
+async def test_the_live_run_and_its_journal_teach_the_same(tmp_path: Path) -> None:
+    session, _ = await run(tmp_path, WORK)
     playbook = Playbook(tmp_path / "state", tmp_path / "workspace")
     live = playbook.workspace.book()
     assert learn_file(session.folder, tmp_path / "state", tmp_path).new == 0
@@ -143,19 +122,17 @@ async def test_the_live_run_and_its_journal_teach_the_same(host: KeptHost, tmp_p
     assert playbook.workspace.book() == live
 
 
-async def test_what_worked_elsewhere_is_said_only_where_that_is_wanted(
-    host: KeptHost, tmp_path: Path
-) -> None:
+async def test_what_worked_elsewhere_is_said_only_where_that_is_wanted(tmp_path: Path) -> None:
     usual = bash("python3 -m compileall -q bin/")
-    work = [bash("checkall bin/"), bash("ls bin"), usual, server.text("Checked.")]
+    work = [bash("checkall bin/"), bash("ls bin"), usual, "Checked."]
     for name in ("one", "two", "three", "four"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "state").symlink_to(tmp_path / "state")
     (tmp_path / "state").mkdir()
     for name in ("one", "one", "two", "two"):
-        await run(host, tmp_path / name, work)
+        await run(tmp_path / name, work)
     said = []
     for name, wanted in (("three", False), ("four", True)):
-        _, requests = await run(host, tmp_path / name, work, recovery={"playbook_elsewhere": wanted})
+        _, requests = await run(tmp_path / name, work, recovery={"playbook_elsewhere": wanted})
         said.append("In earlier runs in other workspaces too, what worked" in str(requests[1]))
     assert said == [False, True]

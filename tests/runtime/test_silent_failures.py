@@ -267,8 +267,14 @@ CHATS = {
 }
 
 
-@pytest.mark.parametrize(("task", "answer"), CHATS.values(), ids=CHATS)
-@pytest.mark.parametrize("form", [str, finish], ids=["text", "finish"])
+@pytest.mark.parametrize(
+    ("task", "answer", "form"),
+    [
+        *(pytest.param(*chat, str, id=name) for name, chat in CHATS.items()),
+        pytest.param(*CHATS["news that it is not there"], finish, id="news by finish"),
+        pytest.param(*CHATS["advice"], finish, id="advice by finish"),
+    ],
+)
 async def test_a_question_that_needs_no_call_is_answered_in_one_step(
     tmp_path: Path, task: str, answer: str, form: Callable[[str], dict[str, Any] | str]
 ) -> None:
