@@ -53,15 +53,16 @@ class Servers:
         return "Review it with care."
 
 
-@pytest.mark.parametrize(("key", "decision"), [("y", "accept"), ("n", "decline"), ("l", "cancel")])
-async def test_whether_a_server_may_start_is_asked_with_the_whole_command(key: str, decision: str) -> None:
+async def test_whether_a_server_may_start_is_asked_with_the_whole_command() -> None:
     async with live((80, 24)) as console:
-        reply = console.consult(purpose="trust", message="Run: evil \u202e --all")
-        await console.card_takes_keys()
-        assert "Start bench?" in console.shown()
-        assert "evil ‹U+202E› --all" in console.shown()
-        await console.press(key)
-        assert (await reply).decision == decision
+        for key, decision in (("y", "accept"), ("n", "decline"), ("l", "cancel")):
+            reply = console.consult(purpose="trust", message="Run: evil \u202e --all")
+            await console.card_takes_keys()
+            assert "Start bench?" in console.shown()
+            assert "evil ‹U+202E› --all" in console.shown()
+            await console.press(key)
+            assert (await reply).decision == decision
+            await console.until(lambda: console.card is None)
 
 
 async def test_a_server_is_not_agreed_to_before_all_of_its_entry_has_been_on_the_screen() -> None:

@@ -28,7 +28,7 @@ for n in 1 2 3; do printf "\r\033[32mat %s of 3\033[0m" $n; sleep 0.3; done; ech
 
 [[turns]]
 calls = [{ tool = "bash", args = { command = '''
-for n in $(seq 20); do head -c 50000 /dev/zero | tr "\0" x; echo; echo piece $n; done
+for n in $(seq 8); do head -c 50000 /dev/zero | tr "\0" x; echo; echo piece $n; done
 sleep 0.3; printf "the end"''' } }]
 
 [[turns]]
@@ -62,7 +62,7 @@ def test_each_line_of_chatty_commands_is_seen_while_they_run(
         ("at 1 of 3",),
         ("at 2 of 3",),
         ("at 3 of 3",),
-        ("piece 20", "the end"),
+        ("piece 8", "the end"),
         ("left 3", "right 3", "oops"),
         ("All of them ran.",),
     ):

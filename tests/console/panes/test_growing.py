@@ -30,7 +30,7 @@ PIECES = st.lists(
 ).map("".join)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(text=PIECES, steps=st.lists(st.integers(1, 60), min_size=1, max_size=20), width=st.integers(4, 100))
 def test_each_moment_looks_the_same_however_the_text_came_and_what_is_settled_stays(
     text: str, steps: list[int], width: int
