@@ -1,4 +1,4 @@
-"""A console that is started with a task: the first request goes out, then the panes are made."""
+"""A console that is started with a task, and how early its model host begins."""
 
 from __future__ import annotations
 
@@ -44,16 +44,18 @@ class Host:
 class HostedApp(ConsoleApp):
     """The program, with that host."""
 
-    def __init__(self, arguments: ConsoleArguments) -> None:
+    def __init__(self, arguments: ConsoleArguments, *, host_stays: bool) -> None:
         super().__init__(arguments)
         self.host = Host(self)
+        self.host_stays = host_stays
 
     def host_for(self, settings: Settings) -> Host:  # type: ignore[override]
         return self.host
 
 
-async def test_the_request_goes_out_before_the_panes_are_made_and_they_show_it_then(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("stays", [True, False])
+async def test_where_a_host_stays_the_request_goes_out_before_the_panes_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stays: bool
 ) -> None:
     monkeypatch.setattr(live, "CALLED", LIMIT)
     overrides: dict[str, object] = {
@@ -62,16 +64,18 @@ async def test_the_request_goes_out_before_the_panes_are_made_and_they_show_it_t
         "model": "openai/x",
         "sandbox.mode": "off",
     }
-    app = HostedApp(ConsoleArguments(overrides=overrides, config=tmp_path / "none.toml", task="Say hello."))
-    (tmp_path / "none.toml").write_text("", encoding="utf-8")
+    config = tmp_path / "config.toml"
+    config.write_text("", encoding="utf-8")
+    arguments = ConsoleArguments(overrides=overrides, config=config, task="Say hello.")
+    app = HostedApp(arguments, host_stays=stays)
     async with app.run_test(size=(110, 34)) as pilot:
         await pilot.press(*"next")
         await until(pilot, lambda: "First answer." in picture(app))
-        assert app.host.panes == [False]
+        assert app.host.panes == [not stays]
         await until(pilot, lambda: "next" in picture(app))
         await pilot.press("enter")
         await until(pilot, lambda: "Second answer." in picture(app))
-        assert app.host.panes == [False, True]
+        assert app.host.panes == [not stays, True]
         await app.close_sessions()
 
 

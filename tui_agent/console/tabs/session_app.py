@@ -73,6 +73,8 @@ class SessionApp(ThemedApp):
         self._model_host: KeptHost | None = None
         self._begun: Begun | None = None
         """The model host that begins already."""
+        self.host_stays = False
+        """A host that an earlier run left can be had at once: a first request need not wait for litellm's import."""
         self._look: asyncio.TimerHandle | None = None
         self._standings: list[Standing | int] = []
 
@@ -81,8 +83,10 @@ class SessionApp(ThemedApp):
         arguments = self.arguments
         if self.is_headless or arguments.demo is not None or arguments.resume is not None:
             return
+        from tui_agent.models.borrowed import staying
         from tui_agent.models.host_start import begin_early
 
+        self.host_stays = staying() is not None
         self._begun = begin_early(*(wanted_early(key, arguments) for key in ("model", "host_minutes")))
 
     def host_for(self, settings: Settings) -> KeptHost:
