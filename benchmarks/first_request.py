@@ -97,29 +97,28 @@ async def main() -> None:
         plain |= {"HOME": home, "XDG_RUNTIME_DIR": home, "OPENAI_API_KEY": "none", **places}
         async with OpenAIServer(text("Hello.")) as server:
             run = [*PROGRAM, "run", "Say hello.", *CALLS, server.url]
-            cold = plain | {"PYTHONPATH": str(ROOT), "AGENT_TUI_HOST_MINUTES": "0"}
-            warm = cold | {"AGENT_TUI_HOST_MINUTES": "5"}
-            seconds["run, which leaves a host"] = [await first_request(server, run, warm)]
-            for _ in range(options.rounds):
+            trees = {"": str(ROOT), **{f", {Path(tree).name}": tree for tree in options.tree}}
+            for round_ in range(options.rounds):
                 seconds.setdefault("import openai", []).append(await import_openai(plain))
-                for how, environment in (("cold", cold), ("host that stays", warm)):
-                    taken = await first_request(server, run, environment)
-                    seconds.setdefault(f"run, {how}", []).append(taken)
-                    console, tab = await console_and_tab(server, environment)
-                    seconds.setdefault(f"console, {how}", []).append(console)
-                    seconds.setdefault(f"a further tab, {how}", []).append(tab)
-                for tree in options.tree:
-                    taken = await first_request(server, run, cold | {"PYTHONPATH": tree})
-                    seconds.setdefault(f"run in {Path(tree).name}, cold", []).append(taken)
+                for name, tree in trees.items():
+                    for how, minutes in (("cold", "0"), ("host that stays", "5")):
+                        environment = plain | {"PYTHONPATH": tree, "AGENT_TUI_HOST_MINUTES": minutes}
+                        if how != "cold" and not round_:
+                            await first_request(server, run, environment)  # which leaves a host
+                        taken = await first_request(server, run, environment)
+                        seconds.setdefault(f"run, {how}{name}", []).append(taken)
+                        console, tab = await console_and_tab(server, environment)
+                        seconds.setdefault(f"console, {how}{name}", []).append(console)
+                        seconds.setdefault(f"a further tab, {how}{name}", []).append(tab)
                 for peer in options.peer:
                     words = shlex.split(peer.replace("{url}", server.url))
                     taken = await first_request(server, words, plain)
                     seconds.setdefault(Path(words[0]).name, []).append(taken)
     base = statistics.median(seconds["import openai"])
-    sys.stdout.write(f"{'':34}{'median':>8}{'lowest':>8}{'ratio':>8}\n")
+    sys.stdout.write(f"{'':44}{'median':>8}{'lowest':>8}{'ratio':>8}\n")
     for name, values in seconds.items():
         median = statistics.median(values)
-        sys.stdout.write(f"{name:34}{median:8.2f}{min(values):8.2f}{median / base:8.2f}\n")
+        sys.stdout.write(f"{name:44}{median:8.2f}{min(values):8.2f}{median / base:8.2f}\n")
 
 
 if __name__ == "__main__":
