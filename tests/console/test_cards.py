@@ -621,6 +621,16 @@ async def test_no_line_counts_as_read_before_the_card_has_its_rows() -> None:
         assert (await reply).decision == "once"
 
 
+async def test_what_an_older_layout_shows_below_the_rows_of_a_card_does_not_count_as_seen() -> None:
+    async with live() as console:
+        console.ask(preview="\n".join(f"line {number}" for number in range(100)))
+        await console.card_takes_keys()
+        body = console.card.query_one(CardBody)
+        await console.until(lambda: body.unseen < 90)
+        body.allow(3)
+        assert body.unseen == len(body.lines) - 3
+
+
 async def test_a_card_that_is_answered_while_it_gets_its_rows_ends_nothing() -> None:
     async with live() as console:
         console.ask()
@@ -628,7 +638,7 @@ async def test_a_card_that_is_answered_while_it_gets_its_rows_ends_nothing() -> 
         card = console.card
         assert card is not None
         await card.query("CardBody").remove()
-        card.call_after_refresh(card._fitted)
+        card.call_after_refresh(card._show_hint)
         await console.pilot.pause()
         await console.pilot.pause()
         assert console.app.return_code is None

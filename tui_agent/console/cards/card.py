@@ -157,16 +157,10 @@ class Card(Vertical):
         )
         body = self.query_one(CardBody)
         body.space_out(not tight)
-        body.styles.max_height = max(1, rows - fixed)
+        body.allow(max(1, rows - fixed))
         for editor in self.query(ArgumentsEditor):
             editor.fit(rows - (1 if bare else 2))
-        self.call_after_refresh(self._fitted)
-
-    def _fitted(self) -> None:
-        """From now on what is in view is on the screen. The card may have been answered, and be gone, meanwhile."""
-        for body in self.query(CardBody):
-            body.in_place = True
-        self._show_hint()
+        self.call_after_refresh(self._show_hint)
 
     async def update_subject(self) -> bool:
         """Show what the operator himself changed in the subject, if he did; nothing else in it ever changes."""

@@ -61,10 +61,15 @@ class CardBody(LinePane, can_focus=False):
         self._remarks: list[Passage] = []
         self._wrapped: tuple[int, list[Line], int] | None = None
         self._spaced = True
-        self.in_place = False
-        """The card has been given its rows; before, more is laid out than there is room for."""
+        self._rows = 0
+        """What `allow` gave; before, more is laid out than there is room for."""
         self.rewrite(passages)
         self.remark(remarks)
+
+    def allow(self, rows: int) -> None:
+        """Take at most so many rows; what an older layout shows below them does not count as seen."""
+        self._rows = rows
+        self.styles.max_height = rows
 
     def rewrite(self, passages: Iterable[Passage]) -> None:
         """Show another text; not for the subject of a card."""
@@ -108,7 +113,7 @@ class CardBody(LinePane, can_focus=False):
 
     def _below(self, lines: int) -> int:
         """How many of the first `lines` are below what is on the screen."""
-        height = self.scrollable_content_region.height if self.in_place else 0
+        height = min(self.scrollable_content_region.height, self._rows)
         return lines - (self.scroll_offset.y + height) if height and lines else max(1, lines)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
