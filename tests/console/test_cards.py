@@ -1020,6 +1020,21 @@ async def test_a_paste_into_the_answer_comes_once_and_with_all_its_lines() -> No
         assert field.value == "pasted one pasted two pasted three"
 
 
+async def test_a_reason_is_pasted_with_all_its_lines() -> None:
+    async with live() as console:
+        asked = console.ask()
+        await console.card_takes_keys()
+        await console.press("n")
+        await console.type("no: ")
+        console.app.post_message(Paste("it is\r\nthe\x1b[31m wrong\nfolder\n"))
+        field = console.card.query_one("LineField")
+        await console.until(lambda: field.value.endswith("folder"))
+        await console.press("enter")
+        await console.until(asked.done)
+        assert asked.result().reason.startswith("no: it is the")
+        assert asked.result().reason.endswith("wrong folder")
+
+
 @pytest.mark.parametrize("before", ["", "w"], ids=["at once", "behind a key that waits"])
 async def test_a_paste_at_an_approval_goes_to_the_prompt_with_its_lines(before: str) -> None:
     async with live() as console:

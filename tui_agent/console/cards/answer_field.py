@@ -10,7 +10,6 @@ from textual.message import Message
 
 from tui_agent.console.prompt.fields import LineField
 from tui_agent.console.terminal.timers import Quiet
-from tui_agent.terminal_text import sanitize_paste
 
 
 class AnswerField(LineField):
@@ -57,13 +56,6 @@ class AnswerField(LineField):
             key, self.value = self.value, ""
             self.post_message(self.Key(key, final=True))
 
-    def _on_paste(self, event: events.Paste) -> None:
+    def _on_paste(self, _: events.Paste) -> None:
         """A paste is text, also behind a key."""
         self._stop_waiting()
-        self.write(event.text)
-        event.stop()
-        event.prevent_default()
-
-    def write(self, text: str) -> None:
-        """Put text where the cursor is; its lines become one."""
-        self.replace(" ".join(sanitize_paste(text).split("\n")), *self.selection)

@@ -10,6 +10,7 @@ from textual.widgets import Input, TextArea
 
 from tui_agent.console.prompt.keys_in_order import KeysInOrder
 from tui_agent.console.terminal.timers import once
+from tui_agent.terminal_text import sanitize_paste
 
 if TYPE_CHECKING:
     from asyncio import TimerHandle
@@ -58,6 +59,16 @@ class LineField(RestingCursor, KeysInOrder, Input):
     LineField > .input--placeholder { color: $text-muted; }
     LineField:ansi > .input--cursor { background: ansi_default; color: ansi_default; text-style: reverse; }
     """
+
+    def _on_paste(self, event: events.Paste) -> None:
+        """All of it: Textual's takes the first line alone, and control characters."""
+        self.write(event.text)
+        event.stop()
+        event.prevent_default()
+
+    def write(self, text: str) -> None:
+        """Put text where the cursor is; its lines become one."""
+        self.replace(" ".join(sanitize_paste(text).strip("\n").split("\n")), *self.selection)
 
 
 class TextField(RestingCursor, KeysInOrder, TextArea):
