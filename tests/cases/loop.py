@@ -15,6 +15,7 @@ from typing import Any
 from tests.cases import Answer, Breaker, Call, Case, Compact, End, Fault, Message, Reply, Step, Task
 from tests.cases.player import EFFECTS
 from tests.cases.view import View, broken
+from tui_agent.bench.kept import MemoryCheckpoints
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.core.decision.advice import ADVISES
@@ -175,7 +176,9 @@ class CaseTool:
 
 @dataclass
 class LoopPlayer:
-    """One case on its way through a session in `folder`."""
+    """One case on its way through a session in `folder`. What has changed in the workspace is seen without git, whose
+    processes would take most of the time of a case.
+    """
 
     case: Case
     folder: Path
@@ -184,12 +187,22 @@ class LoopPlayer:
     seen: list[events.VerdictReached] = field(default_factory=list)
     number: int = 0
 
+    @property
+    def workspace(self) -> Path:
+        return self.folder / "workspace"
+
     async def play(self) -> list[str]:
         """Every step; what was expected and did not come."""
+        self.workspace.mkdir()
         self.model = CaseModel(summary=self.case.summary, advice=self.case.advice)
         self.operator = CaseOperator(self.case, self.calls)
         session = await open_session(
-            self._settings(), self.operator, self.model, tools=self._tools(), environment={}
+            self._settings(),
+            self.operator,
+            self.model,
+            tools=self._tools(),
+            environment={},
+            checkpoints=MemoryCheckpoints(self.workspace),
         )
         session.subscribe(self._heard)
         try:
@@ -218,7 +231,7 @@ class LoopPlayer:
             policy=case.policy,
             approve="ask",
             sandbox="off",
-            workspace=self.folder,
+            workspace=self.workspace,
             state_dir=self.folder / "state",
             max_iterations=case.max_iterations,
             max_cost=case.max_cost,
