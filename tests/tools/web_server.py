@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Self
+from typing import Any, Self
+
+import pytest
+
+from tui_agent.tools import web_process
+from tui_agent.tools.web import WebFetch
 
 
 def page(
@@ -22,6 +28,15 @@ def page(
 def moved(location: str) -> bytes:
     """A redirect."""
     return page("", "text/html", "302 Found", f"Location: {location}")
+
+
+def read_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages are read in a thread of this process, which spares the start of one for each."""
+
+    async def answer(_: WebFetch, request: bytes, __: str) -> dict[str, Any]:
+        return await asyncio.to_thread(web_process.answer, json.loads(request))
+
+    monkeypatch.setattr(WebFetch, "_answer", answer)
 
 
 class WebServer:

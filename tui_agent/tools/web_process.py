@@ -324,20 +324,23 @@ def _says_much(element: Any) -> bool:
     return len(element.get_text(" ", strip=True)) >= _SHORTEST_MAIN
 
 
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """The page as `fetch` has it, or `error` and whether it is `transient`."""
+    try:
+        return fetch(request)
+    except AddressError as error:
+        return {"error": str(error), "transient": False}
+    except FetchError as error:
+        return {"error": str(error), "transient": error.transient}
+    except Exception as error:  # noqa: BLE001 - whatever a server makes of it is an answer
+        said = f"The page could not be read: {type(error).__name__}: {str(error)[:300]}"
+        return {"error": said, "transient": False}
+
+
 def main() -> None:
     """Answer the one request."""
-    try:
-        answer = fetch(json.loads(sys.stdin.buffer.read()))
-    except AddressError as error:
-        answer = {"error": str(error), "transient": False}
-    except FetchError as error:
-        answer = {"error": str(error), "transient": error.transient}
-    except Exception as error:  # noqa: BLE001 - whatever a server makes of it is an answer
-        answer = {
-            "error": f"The page could not be read: {type(error).__name__}: {str(error)[:300]}",
-            "transient": False,
-        }
-    sys.stdout.buffer.write(json.dumps(answer).encode("utf-8", "replace"))
+    answered = answer(json.loads(sys.stdin.buffer.read()))
+    sys.stdout.buffer.write(json.dumps(answered).encode("utf-8", "replace"))
 
 
 if __name__ == "__main__":
