@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from tui_agent.agents.dialects import DIALECTS
+from tui_agent.cli import main
 
 AGENT = """#!{python} -I
 import json, os, subprocess, sys, time, uuid
@@ -101,18 +102,19 @@ Supervise = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def supervise(home: Path) -> Supervise:
-    def run(play: list[Any], *options: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            command(home, play, *options),
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=90,
-            check=False,
-        )
+def supervise(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Iterator[Supervise]:
+    """Supervises in this process, which spares the second of its imports."""
 
-    return run
+    def run(play: list[Any], *options: str) -> subprocess.CompletedProcess[str]:
+        given = command(home, play, *options)[3:]
+        code = main(given)
+        return subprocess.CompletedProcess(given, code, *capfd.readouterr())
+
+    with Path(os.devnull).open() as nothing:
+        monkeypatch.setattr("sys.stdin", nothing)
+        yield run
 
 
 def command(home: Path, play: list[Any], *options: str) -> list[str]:
@@ -125,10 +127,15 @@ def runs(home: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (home / "runs.jsonl").read_text().splitlines()]
 
 
-def test_an_agent_that_ends_by_itself_keeps_its_output_and_its_exit_code(
-    home: Path, supervise: Supervise
-) -> None:
-    done = supervise([[("fail", 1), ("answer", "done"), ("exit", 7)]], stdin="more")
+def test_an_agent_that_ends_by_itself_keeps_its_output_and_its_exit_code(home: Path) -> None:
+    done = subprocess.run(
+        command(home, [[("fail", 1), ("answer", "done"), ("exit", 7)]]),
+        input="more",
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (7, "done\n")
     assert done.stderr.startswith("agent-tui: Claude Code: exit code 7; ")
     assert "1 call, 1 failed; session " in done.stderr
@@ -212,14 +219,9 @@ def test_a_person_is_asked_once_and_what_they_say_is_told(home: Path) -> None:
     assert shown.count(b"is what the agent is told") == 1
 
 
-def test_what_cannot_be_supervised_is_said() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tui_agent", "supervise", "--", "make"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, "'make' is no agent" in done.stderr) == (2, True)
+def test_what_cannot_be_supervised_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["supervise", "--", "make"]) == 2
+    assert "'make' is no agent" in capsys.readouterr().err
 
 
 def test_what_it_costs_has_to_be_known_where_it_is_bounded(home: Path, supervise: Supervise) -> None:
