@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -36,23 +37,37 @@ def progress(done: int, total: int, rest: float) -> None:
     assert rest >= 0
 
 
+@pytest.fixture(scope="module")
+def carried_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all runs of the plan."""
+    folder = tmp_path_factory.mktemp("carried-out")
+    run(PLAN, folder, 1, progress)
+    return folder
+
+
+@pytest.fixture
+def out(carried_out: Path, tmp_path: Path) -> Path:
+    """A folder of the test's own with all runs of the plan."""
+    return Path(shutil.copytree(carried_out, tmp_path / "carried-out"))
+
+
 async def row_of(folder: Path) -> Row:
     return await ran(folder, "plain-work/upper", "retries")
 
 
-def test_a_killed_bench_goes_on_where_it_was(tmp_path: Path) -> None:
-    whole = run(PLAN, tmp_path, 1, progress)
+def test_a_killed_bench_goes_on_where_it_was(out: Path) -> None:
+    whole = read_rows(out)
     assert len(whole) == 4
-    kept = tmp_path / bench.ROWS
+    kept = out / bench.ROWS
     lines = kept.read_text().splitlines(keepends=True)
     kept.write_text("".join(lines[:1]) + lines[1][:30])  # what a kill leaves: some rows, and a torn one
     seen: list[tuple[int, int]] = []
-    again = run(PLAN, tmp_path, 1, lambda done, total, _: seen.append((done, total)))
+    again = run(PLAN, out, 1, lambda done, total, _: seen.append((done, total)))
     assert seen[-1] == (3, 3)
     assert sorted(map(str, again)) == sorted(map(str, whole))
-    assert run(PLAN, tmp_path, 1, progress) == again
+    assert run(PLAN, out, 1, progress) == again
     unit = Unit("sampling/seven", "repeats", 1)
-    assert (journal_of(tmp_path, unit, "combined", "absent") / "events.jsonl").is_file()
+    assert (journal_of(out, unit, "combined", "absent") / "events.jsonl").is_file()
 
 
 def test_a_bench_that_a_signal_ends_says_so_and_leaves_nothing_but_its_rows(tmp_path: Path) -> None:
@@ -86,13 +101,12 @@ def test_what_a_killed_bench_left_is_cleared_by_the_next_one(
     held.release()
 
 
-def test_a_real_model_costs_no_more_than_it_may(tmp_path: Path) -> None:
-    rows = run(PLAN, tmp_path, 1, progress)
-    dear = [json.dumps(asdict(replace(row, cost=1.5))) + "\n" for row in rows[:2]]
-    (tmp_path / bench.ROWS).write_text("".join(dear))
+def test_a_real_model_costs_no_more_than_it_may(out: Path) -> None:
+    dear = [json.dumps(asdict(replace(row, cost=1.5))) + "\n" for row in read_rows(out)[:2]]
+    (out / bench.ROWS).write_text("".join(dear))
     with pytest.raises(BenchError, match=r"has cost 3\.0000 USD, and 2\.0000 are allowed; 2 of 4 runs"):
-        run(PLAN, tmp_path, 1, progress, max_cost=2.0)
-    assert len(read_rows(tmp_path)) == 2
+        run(PLAN, out, 1, progress, max_cost=2.0)
+    assert len(read_rows(out)) == 2
 
 
 async def served(tmp_path: Path, minutes: float, max_cost: float, prices: dict[str, Any]) -> list[Row]:
@@ -171,9 +185,8 @@ async def test_without_pyarrow_the_report_is_written_all_the_same(
     assert "agent-tui[bench]" in capsys.readouterr().err
 
 
-async def test_the_report_says_what_cannot_be_seen_and_how_it_was_run(tmp_path: Path) -> None:
-    rows = run(PLAN, tmp_path, 1, progress)
-    write(rows, tmp_path)
+def test_the_report_says_what_cannot_be_seen_and_how_it_was_run(out: Path, tmp_path: Path) -> None:
+    write(read_rows(out), tmp_path)
     text = (tmp_path / "BENCHMARK.md").read_text()
     assert "cannot be seen by any rule that reads errors" in " ".join(text.split())
     assert (

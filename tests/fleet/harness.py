@@ -61,7 +61,9 @@ def let_go(folder: Path) -> None:
 
 
 def arguments(folder: Path, runs: int, **given: Any) -> FleetArguments:
+    """A fleet of one worker, unless something else is `given`."""
     bounds = given.pop("bounds", Bounds(at_once=runs))
+    given.setdefault("workers", 1)
     overrides = {**options(folder), **given.pop("overrides", {})}
     return FleetArguments(written(folder, runs), bounds, overrides, **given)
 
