@@ -215,7 +215,7 @@ def results(draw: st.DrawFn) -> CallResult:
 STEPS = st.lists(st.tuples(st.lists(results(), max_size=3), TEXTS), max_size=12)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(STEPS, TEXTS)
 def test_it_never_says_more_than_guide_never_raises_and_says_nothing_twice(
     steps: list[tuple[list[CallResult], str]], answer: str

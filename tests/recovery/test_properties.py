@@ -172,7 +172,7 @@ FAILING = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(FAILING, min_size=6, max_size=12), st.booleans())
 def test_a_run_in_which_nothing_succeeds_climbs_the_ladder_and_never_comes_down(
     calls: list[dict[str, Any]], operator: bool
@@ -189,7 +189,7 @@ def test_a_run_in_which_nothing_succeeds_climbs_the_ladder_and_never_comes_down(
     assert len(ranks) <= 4, "at the latest the fourth failing iteration in a row asks or ends"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(FAILING, st.integers(5, 30))
 def test_an_operator_who_always_says_retry_is_asked_before_every_further_try(
     call: dict[str, Any], turns: int

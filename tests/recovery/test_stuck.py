@@ -234,7 +234,7 @@ def test_a_run_that_keeps_making_progress_is_neither_stopped_nor_held_up(
         assert player.refused == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(FILES, min_size=40, max_size=60), st.booleans())
 def test_a_run_that_only_turns_in_circles_comes_to_an_end(paths: list[str], operator: bool) -> None:
     player = Player(operator_present=operator)
