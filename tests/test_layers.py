@@ -83,11 +83,19 @@ def modules() -> dict[str, Path]:
     return found
 
 
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """All statements, those within others included; expressions hold none."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
+            yield node
+            yield from statements(node)
+
+
 @cache
 def imports(name: str) -> frozenset[str]:
     """Every module that this one imports anywhere, by its full name."""
     found = set()
-    for node in ast.walk(ast.parse(modules()[name].read_text(encoding="utf-8"))):
+    for node in statements(ast.parse(modules()[name].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

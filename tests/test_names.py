@@ -24,7 +24,10 @@ def test_the_names_of_policies_are_those_of_the_presets() -> None:
 def prose() -> Iterator[tuple[str, str]]:
     """Texts of several words in code, no docstrings, and lines of documents and templates, each with its place."""
     for path in (ROOT / "tui_agent").rglob("*.py"):
-        nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+        source = path.read_text("utf-8")
+        if not _ITERATION.search(source):
+            continue
+        nodes = list(ast.walk(ast.parse(source)))
         documents = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
         for node in nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documents:

@@ -473,7 +473,7 @@ async def test_search_cancelled(box: Box) -> None:
 
 
 @attack(
-    "40 searches at the same time",
+    "24 searches at the same time",
     "A few processes at a time, and every one answers",
     fell="400 processes and 5.3 GB at once",
 )
@@ -489,7 +489,7 @@ async def test_searches_by_the_hundred(box: Box) -> None:
             await asyncio.sleep(0.002)
 
     watch = asyncio.ensure_future(count())
-    answers = await asyncio.gather(*(said(box, "grep", pattern="needle") for _ in range(40)))
+    answers = await asyncio.gather(*(said(box, "grep", pattern="needle") for _ in range(24)))
     watch.cancel()
     assert all("a.txt:1" in answer for answer in answers)
     assert most < 16

@@ -114,10 +114,10 @@ def test_the_audit_of_an_imported_run_claims_nothing_that_the_recording_does_not
 
 def test_the_audit_of_the_newest_session_is_printed(cli: CommandLine) -> None:
     turns = '[[turns]]\ncalls = [{ tool = "bash", args = { command = "touch a.txt" } }]\n[[turns]]\ntext = "done"\n'
-    assert cli.process("run", "go", "--model", cli.scenario(turns), "--approve", "all").code == 0
-    said = cli.process("sessions", "audit")
+    assert cli("run", "go", "--model", cli.scenario(turns), "--approve", "all").code == 0
+    said = cli("sessions", "audit")
     assert said.code == 0
     assert "touch a.txt -> exit code 0" in said.out
     assert "let by --approve all" in said.out
-    listed = [json.loads(line) for line in cli.process("sessions", "audit", "--json").out.splitlines()]
+    listed = [json.loads(line) for line in cli("sessions", "audit", "--json").out.splitlines()]
     assert {"command", "model"} <= {one["kind"] for one in listed}

@@ -191,7 +191,7 @@ async def test_a_torn_last_line_is_dropped_counted_and_written_over_by_the_next_
     assert read_journal(tmp_path / "s1").events == events
 
 
-def test_a_journal_cut_at_any_byte_opens_and_loses_at_most_the_torn_line(tmp_path: Path):
+async def test_a_journal_cut_at_any_byte_opens_and_loses_at_most_the_torn_line(tmp_path: Path):
     events = notices(4)
     whole = b"".join(lines.encode(event) for event in events)
     ends = [sum(len(lines.encode(event)) for event in events[:count]) for count in range(1, 5)]
@@ -216,7 +216,7 @@ def test_a_journal_cut_at_any_byte_opens_and_loses_at_most_the_torn_line(tmp_pat
         contents = read_journal(path)
         assert contents.events == events[:kept], cut
         assert contents.dropped_bytes == max(0, cut - ends[kept - 1]), cut
-        asyncio.run(go_on(kept))
+        await go_on(kept)
         assert path.read_bytes() == whole, cut
 
 
