@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
@@ -25,6 +26,7 @@ class Host:
         self._app = app
         self._model = scripted_model(["First answer.", "Second answer."])
         self.panes: list[bool] = []
+        self.answers = asyncio.Event()
 
     async def start(self) -> None:
         pass
@@ -35,10 +37,12 @@ class Host:
     async def context_tokens(self, *_: object) -> None:
         return None
 
-    def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         assert isinstance(self._app.shown, LiveScreen)
         self.panes.append(self._app.shown.dashboard is not None)
-        return self._model.stream(request)
+        await self.answers.wait()
+        async for part in self._model.stream(request):
+            yield part
 
 
 class HostedApp(ConsoleApp):
@@ -47,10 +51,19 @@ class HostedApp(ConsoleApp):
     def __init__(self, arguments: ConsoleArguments, *, host_stays: bool) -> None:
         super().__init__(arguments)
         self.host = Host(self)
+        self.said: list[str] = []
+        self.attended = False
         self.host_stays = host_stays
 
     def host_for(self, settings: Settings) -> Host:  # type: ignore[override]
         return self.host
+
+    def notify(self, message: str, **_: object) -> None:
+        self.said.append(message)
+
+    def attend(self, settings: Settings) -> None:
+        super().attend(settings)
+        self.attended = True
 
 
 @pytest.mark.parametrize("stays", [True, False])
@@ -70,6 +83,9 @@ async def test_where_a_host_stays_the_request_goes_out_before_the_panes_are_made
     app = HostedApp(arguments, host_stays=stays)
     async with app.run_test(size=(110, 34)) as pilot:
         await pilot.press(*"next")
+        await until(pilot, lambda: app.host.panes and app.attended)
+        assert app.said == []
+        app.host.answers.set()
         await until(pilot, lambda: "First answer." in picture(app))
         assert app.host.panes == [not stays]
         await until(pilot, lambda: "next" in picture(app))

@@ -24,7 +24,7 @@ def notifications_on(session: Session, *, resumed: bool) -> list[str]:
 
     state, said = session.state, session.state.session
     notifications = []
-    if state.running and state.run.iteration:
+    if state.running and state.run.iteration and not session.running:
         notifications.append(
             f"A run is open in this session: {shown_key('auto')} goes on with it, {shown_key('step')} does one step, "
             "/stop ends it."
