@@ -10,7 +10,7 @@ from textual.geometry import Region
 
 from tests.console.live_harness import live
 from tests.console.panes.stories import Story
-from tui_agent.console.cards import escalation
+from tui_agent.console.cards import choices, escalation
 from tui_agent.console.cards.answer_field import AnswerField
 from tui_agent.console.cards.approval import ApprovalCard
 from tui_agent.console.cards.card_body import CardBody
@@ -517,16 +517,34 @@ async def test_what_a_rule_covers_is_indented_below_its_mark_where_it_is_wrapped
 
 async def test_words_that_begin_with_the_letter_of_a_lasting_choice_are_words() -> None:
     async with live() as console:
+        for words, decision in (("while", "always"), ("also", "session"), ("go on", "everywhere")):
+            asked = console.ask()
+            await console.card_takes_keys()
+            console.screen.prompt.text = ""
+            # All at once, as from a fast typist.
+            for character in words:
+                console.app.post_message(Key("space" if character == " " else character, character))
+            await console.until(lambda words=words: console.prompt == words)
+            assert not asked.done()
+            await console.press("f8")
+            await console.card_takes_keys()
+            await console.press(words[0])
+            await console.until(asked.done)
+            assert asked.result().decision == decision
+            await console.until(lambda: console.card is None)
+
+
+@pytest.mark.parametrize("second", ["a", "enter"])
+async def test_a_letter_of_a_lasting_choice_is_taken_at_once_by_itself_or_enter(
+    monkeypatch: pytest.MonkeyPatch, second: str
+) -> None:
+    monkeypatch.setattr(choices, "PAUSE", 600.0)
+    async with live() as console:
         asked = console.ask()
         await console.card_takes_keys()
-        await console.press(*"while")
-        await console.until(lambda: console.screen.prompt.text == "while")
-        assert not asked.done()
-        await console.press("f8")
-        await console.card_takes_keys()
-        await console.press("w")
+        await console.press("a", second)
         await console.until(asked.done)
-        assert asked.result().decision == "always"
+        assert asked.result().decision == "session"
 
 
 async def test_a_rule_that_was_chosen_does_not_survive_esc() -> None:

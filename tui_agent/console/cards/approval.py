@@ -31,17 +31,16 @@ if TYPE_CHECKING:
 
 CHOICES = (
     Choice("y", "once", "once"),
-    Choice("a", "this session", "session"),
-    Choice("w", "this workspace", "always", for_good=True),
-    Choice("g", "everywhere", "everywhere", for_good=True),
+    Choice("a", "this session", "session", lasting=True),
+    Choice("w", "this workspace", "always", lasting=True),
+    Choice("g", "everywhere", "everywhere", lasting=True),
     Choice("c", "other rule", "other"),
     Choice("n", "deny", "deny"),
     Choice("e", "edit", "edit"),
 )
 
 
-LASTING = frozenset({"session", "always", "everywhere"})
-"""Choices that leave a rule behind."""
+LASTING = frozenset(choice.value for choice in CHOICES if choice.lasting)
 
 
 class ApprovalCard(Card):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 PAUSE = 0.2
-"""Seconds in which no letter may follow the one that takes a choice for good: whoever types on meant a text."""
+"""Seconds in which no letter may follow the one whose choice lasts: whoever types on meant a text."""
 
 
 class Choices(Widget, can_focus=True):
@@ -120,7 +120,7 @@ class Choices(Widget, can_focus=True):
         character = None if "alt+" in event.key else event.character
         by_key = next((choice for choice in self.choices if choice.key == character), None)
         held, self._held = self._held, None
-        if held is not None and event.is_printable and self._beside_text:
+        if held is not None and held is not by_key and event.is_printable:
             self._typed_on = True
             self.post_message(self.Stray(held.key))
         if self._typed_on:
@@ -132,8 +132,8 @@ class Choices(Widget, can_focus=True):
         elif event.key in {"up", "down"}:
             self._move_line(-1 if event.key == "up" else 1)
         elif event.key == "enter":
-            self.post_message(self.Picked(self.choices[self.chosen].value))
-        elif by_key is not None and by_key.for_good and self._beside_text:
+            self.post_message(self.Picked((held or self.choices[self.chosen]).value))
+        elif by_key is not None and by_key.lasting and by_key is not held and self._beside_text:
             self._held = by_key
             Quiet(self, PAUSE, self._take_held)
         elif by_key is not None:

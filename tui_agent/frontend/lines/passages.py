@@ -92,12 +92,12 @@ def blanks_said(text: str) -> str:
 
 
 class Choice(NamedTuple):
-    """A choice: the key that takes it, its label, and its value. `for_good`: what it leaves outlives the session."""
+    """A choice: the key that takes it, its label, and its value. `lasting`: it leaves a rule behind."""
 
     key: str
     label: str
     value: str
-    for_good: bool = False
+    lasting: bool = False
 
 
 def is_plain(value: object) -> bool:
