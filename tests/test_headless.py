@@ -33,7 +33,11 @@ async def left_open(folder: Path, *turns: dict[str, Any]) -> Path:
 
 
 async def resumed(
-    folder: Path, session: Path, capsys: pytest.CaptureFixture[str], *turns: dict[str, Any] | str
+    folder: Path,
+    session: Path,
+    capsys: pytest.CaptureFixture[str],
+    *turns: dict[str, Any] | str,
+    timeout: float | None = None,
 ) -> tuple[int, dict[str, Any]]:
     settings = Settings(
         model="scripted",
@@ -42,6 +46,7 @@ async def resumed(
         workspace=folder / "workspace",
         state_dir=folder / "state",
         on_escalation="partial",
+        timeout=timeout,
     )
     model = scripted_model(turns)
     code = await asyncio.wait_for(run_headless(settings, "try again", model=model, resume=session), 30)
@@ -72,6 +77,18 @@ async def test_a_run_that_ended_is_followed_by_a_new_one(tmp_path: Path, capsys:
     assert (code, result["answer"]) == (0, "Still not there.")
     tasks = [event.task for event in read_journal(live.session.folder).events if event.type == "run_started"]
     assert tasks == ["read it", "try again"]
+
+
+async def test_a_run_whose_time_is_up_before_it_begins_is_interrupted_and_not_the_one_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    live = await start_session(tmp_path, ["It is there."])
+    await live.run("read it")
+    await live.session.close()
+    code, result = await resumed(tmp_path, live.session.folder, capsys, "Never asked.", timeout=1e-9)
+    assert (code, result["outcome"], result["iterations"]) == (130, "interrupted", 0)
+    assert "--timeout" in result["reason"]
+    assert "It is there." not in result["answer"]
 
 
 async def test_an_answer_without_any_success_says_so_beside_it(

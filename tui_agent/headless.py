@@ -97,12 +97,14 @@ async def run_headless(settings: Settings, task: str, *, model: Model, resume: P
     session = await open_session(settings.replaced(step=False), operator, model, resume, listener=shown.event)
     failure = ""
     try:
-        with _interruptions(session, settings.timeout, outlet):
+        begun = asyncio.Event()
+        with _interruptions(session, begun, settings.timeout, outlet):
             policy = session.state.session.policy or settings.policy
             operator.on_escalation = unanswered(policy, settings.on_escalation)
             session.connect_servers(SERVERS_PATIENCE)
             session.go_on()
             await session.submit(task)
+            begun.set()
             await session.wait()
     finally:
         failure = await _closed(session)
@@ -135,14 +137,22 @@ def _exit_code(result: RunResult, outlet: Outlet) -> int:
 
 
 @contextmanager
-def _interruptions(session: Session, timeout: float | None, outlet: Outlet) -> Iterator[None]:
-    """While inside, signals, the timeout and a reader who leaves stop the run; a second signal is final."""
+def _interruptions(
+    session: Session, begun: asyncio.Event, timeout: float | None, outlet: Outlet
+) -> Iterator[None]:
+    """While inside, signals, the timeout and a reader who leaves stop the run, once it has `begun`; a second signal is
+    final.
+    """
     loop = asyncio.get_running_loop()
     stopping: list[asyncio.Task[None]] = []
 
+    async def stop_run(reason: str) -> None:
+        await begun.wait()
+        await session.stop(reason)
+
     def stop(reason: str) -> None:
         if not stopping:
-            stopping.append(loop.create_task(session.stop(reason), name="stop"))
+            stopping.append(loop.create_task(stop_run(reason), name="stop"))
 
     def on_signal(number: int, _: FrameType | None) -> None:
         if stopping:
@@ -162,6 +172,9 @@ def _interruptions(session: Session, timeout: float | None, outlet: Outlet) -> I
         outlet.on_fault = lambda: None
         if timer is not None:
             timer.cancel()
+        if not begun.is_set():
+            for task in stopping:
+                task.cancel()
 
 
 def _handle_signals(handler: Callable[[int, FrameType | None], None]) -> Callable[[], None]:

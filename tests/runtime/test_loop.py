@@ -623,7 +623,9 @@ async def test_the_users_own_repository_is_not_touched_by_checkpoints(start_agen
     assert (Path(live.state.session.workspace) / "seen").read_text() == "0\n"
 
 
-async def test_a_run_that_is_stopped_before_it_began_does_not_begin(start_agent: StartAgent) -> None:
+async def test_a_run_that_is_stopped_before_it_began_keeps_its_task_and_asks_nobody(
+    start_agent: StartAgent,
+) -> None:
     live = await start_agent(["one"])
     begun, ready = asyncio.Event(), asyncio.Event()
 
@@ -640,7 +642,9 @@ async def test_a_run_that_is_stopped_before_it_began_does_not_begin(start_agent:
     await asyncio.sleep(0)
     ready.set()
     await stopping
-    assert live.of(events.RunStarted) == []
+    assert [event.task for event in live.of(events.RunStarted)] == ["go"]
+    assert [event.outcome for event in live.of(events.RunFinished)] == [events.Outcome.INTERRUPTED]
+    assert not live.model.requests
     assert not live.session.running
 
 

@@ -63,11 +63,13 @@ class Driver:
     def _recovery(self) -> RecoveryState:
         return self._recorder.state.recovery
 
-    async def run(self, start: events.RunStarted) -> events.RunFinished:
-        """From an operator's message to an outcome, which is on the disk then. Raises only when it is cancelled from
-        outside itself.
+    async def run(self, start: events.RunStarted, stopped: str = "") -> events.RunFinished:
+        """From an operator's message to an outcome, which is on the disk then. `stopped`: why it ends before anything
+        is done. Raises only when it is cancelled from outside itself.
         """
         self._recorder.record(start)
+        if stopped:
+            self._record(events.StopRequested(reason=stopped, rule=Rule.RUN_INTERRUPTED))
         return await self.resume()
 
     async def resume(self) -> events.RunFinished:

@@ -651,7 +651,7 @@ class Session:
     async def _new_run(
         self, task: str, asked_at: int, images: tuple[events.Image, ...], own_model: str = ""
     ) -> events.RunFinished | None:
-        """A run of its own; None where it did not begin: stopped before, or not to be prepared.
+        """A run of its own; None where it could not be prepared. Stopped before it begins, it ends at once.
 
         `asked_at`: the last event before. `own_model` is for this run alone.
         """
@@ -659,9 +659,9 @@ class Session:
         if start is None:
             self._queue(task, images)
             return None
-        if self.state.stop is not None and self.state.stop.seq > asked_at:
-            return None
-        return await self._driver.run(start)
+        stop = self.state.stop
+        stopped = stop.reason if stop is not None and stop.seq > asked_at else ""
+        return await self._driver.run(start, stopped)
 
     async def _next_queued(self) -> events.RunFinished | None:
         """A run with the oldest message that waits, which goes on waiting where the run does not begin."""
