@@ -43,12 +43,6 @@ def test_only_what_kills_its_process_each_time_is_blamed() -> None:
     assert [position for position in range(6) if ended[position].exception() is not None] == [3]
 
 
-def test_a_killed_worker_of_a_cluster_loses_nothing(tmp_path: Path, scheduler: str) -> None:
-    items = [(tmp_path / "killed", number) for number in range(8)]
-    found = {position: ended.result() for position, ended in spread(killed_once, items, scheduler)}
-    assert found == {number: square(number) for number in range(8)}
-
-
 def test_what_takes_too_long_is_begun_on_another_worker(
     tmp_path: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,3 +127,12 @@ def test_a_bench_gives_the_same_bytes_on_a_cluster(tmp_path: Path, scheduler: st
         journal = journal_of(out, Unit("sampling/seven", "repeats", 1), "combined", "absent")
         assert (journal / "events.jsonl").stat().st_size
     assert made[0] == made[1]
+
+
+# --- last, since Dask does not always start another worker in the place of one that was killed ----------------------
+
+
+def test_a_killed_worker_of_a_cluster_loses_nothing(tmp_path: Path, scheduler: str) -> None:
+    items = [(tmp_path / "killed", number) for number in range(8)]
+    found = {position: ended.result() for position, ended in spread(killed_once, items, scheduler)}
+    assert found == {number: square(number) for number in range(8)}
