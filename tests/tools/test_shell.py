@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import contextvars
 import os
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 from tests.tools.box import Box, processes_with, wait_until
 from tui_agent.secret_names import named_like_a_secret
+from tui_agent.tools import supervisor
 from tui_agent.tools.environment import command_environment
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.shell import Bash
@@ -356,6 +358,26 @@ async def test_a_command_that_kills_its_supervisor_is_an_unknown_effect(box: Box
     assert error.unknown_effect
     assert "killed from outside" in error.message
     assert await wait_until(lambda: processes_with(f"sleep\0{seconds}") == [])
+
+
+@linux
+async def test_a_supervisor_that_is_killed_as_its_command_begins_leaves_nothing(box: Box) -> None:
+    seconds = marker()
+    for _ in range(8):
+        leash, held = os.pipe()
+        status, said = os.pipe()
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", supervisor.__file__, "2.0", str(said), "sleep", seconds],
+            stdin=leash,
+            pass_fds=[said],
+        )
+        os.close(said)
+        assert os.read(status, 100).startswith(b"pid ")
+        process.kill()
+        process.wait()
+        for descriptor in (leash, held, status):
+            os.close(descriptor)
+    assert await wait_until(lambda: processes_with(seconds) == [])
 
 
 async def test_a_command_that_signals_its_group_harms_only_itself(box: Box) -> None:

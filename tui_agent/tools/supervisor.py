@@ -49,9 +49,10 @@ def main(grace: float, status: int, command: list[str]) -> None:
         signal.signal(number, lambda *_: None)
     signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
     linux = _prctl(_SET_CHILD_SUBREAPER, 1)
+    parent = os.getpid()
     leader = os.fork()
     if leader == 0:
-        _become(command, talks=held != 0, gate=gate)
+        _become(command, parent, talks=held != 0, gate=gate)
     if gate is not None:
         gate.serve(leader)
     null = os.open(os.devnull, os.O_RDWR)
@@ -74,12 +75,13 @@ def _gate(text: str) -> "Gate":
     return made
 
 
-def _become(command: list[str], *, talks: bool, gate: "Gate | None") -> None:
+def _become(command: list[str], parent: int, *, talks: bool, gate: "Gate | None") -> None:
     """In the forked child: a session of its own, no input unless it `talks`, default signals; then the command."""
     try:
         os.setsid()
         _keep_niceness()
-        _prctl(_SET_PDEATHSIG, signal.SIGKILL)
+        if _prctl(_SET_PDEATHSIG, signal.SIGKILL) and os.getppid() != parent:
+            os._exit(_CANNOT)  # it was killed before it could take this process along
         signal.set_wakeup_fd(-1)
         for name in ("SIGCHLD", "SIGTERM", "SIGINT", "SIGHUP", "SIGPIPE", "SIGXFSZ"):
             signal.signal(getattr(signal, name), signal.SIG_DFL)
