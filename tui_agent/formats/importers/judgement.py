@@ -13,7 +13,7 @@ import itertools
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from pydantic import JsonValue
 
@@ -28,6 +28,19 @@ from tui_agent.core.recovery.policy import RecoveryPolicy, policy_of_run, preset
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.state import RunState
 from tui_agent.formats.importers.values import equal_ones
+
+_OfACall = events.ToolStarted | events.ToolResult
+
+# Types are compared here and below, since `isinstance` on pydantic models costs more than all else that is done.
+_OF_A_CALL = frozenset(
+    {
+        events.ToolStarted,
+        events.ToolSucceeded,
+        events.ToolFailed,
+        events.ToolRefused,
+        events.ToolCancelled,
+    }
+)
 
 _WOULD: dict[events.Level, str] = {
     events.Level.ESCALATE: "would have asked the operator here",
@@ -88,10 +101,12 @@ def _inputs(listed: list[events.Event], first: int) -> dict[str, dict[str, JsonV
     """The arguments of a reply's calls by their ids, as their results have them."""
     inputs: dict[str, dict[str, JsonValue]] = {}
     for event in itertools.islice(listed, first, None):
-        if isinstance(event, events.IterationFinished | events.ReplyFinished):
+        kind = type(event)
+        if kind is events.IterationFinished or kind is events.ReplyFinished:
             break
-        if isinstance(event, events.ToolStarted | events.ToolResult):
-            inputs[event.call_id] = event.input
+        if kind in _OF_A_CALL:
+            of_call = cast(_OfACall, event)
+            inputs[of_call.call_id] = of_call.input
     return inputs
 
 
@@ -164,20 +179,20 @@ class Judge:
 
     def take(self, event: events.Event, following: events.Event | None) -> None:
         """One fact, its calls `keyed`, with what the policy adds before and after it."""
-        match event:
-            case events.IterationFinished():
-                self._iteration(event, following)
-            case events.ReplyFinished():
-                self.put(event)
-                self._refusals(event)
-            case events.ToolSucceeded() if self._reports_error(event):
-                self.put(_as_failed(event, self.state.run.iteration))
-            case events.RunStarted():
-                self._run(event)
-            case _:
-                self.put(event)
+        take = _TAKES.get(type(event))
+        if take is None:
+            self.put(event)
+        else:
+            take(self, event, following)
 
-    def _run(self, event: events.RunStarted) -> None:
+    def _reply(self, event: events.ReplyFinished, _: events.Event | None) -> None:
+        self.put(event)
+        self._refusals(event)
+
+    def _succeeded(self, event: events.ToolSucceeded, _: events.Event | None) -> None:
+        self.put(_as_failed(event, self.state.run.iteration) if self._reports_error(event) else event)
+
+    def _run(self, event: events.RunStarted, _: events.Event | None) -> None:
         present = event.operator_present if self.operator_present is None else self.operator_present
         changes = {
             "policy": self.policy.name,
@@ -204,20 +219,26 @@ class Judge:
         """The event with the keys of its calls: those of a recording have none yet, or another policy's. `inputs`: the
         arguments of a reply's calls by their ids, where their results have them.
         """
-        match event:
-            case events.ReplyFinished(calls=calls) if calls:
-                if not self.rekey and all(call.key for call in calls):
-                    return event
-                found = inputs or {}
-                self.keys = {
-                    call.id: self._key(call.id, call.name, found.get(call.id) or arguments_of(call))
-                    for call in calls
-                }
-                named = (call.with_values({"key": self.keys[call.id].key}) for call in calls)
-                return event.with_values({"calls": tuple(named)})
-            case events.ToolResult() | events.ToolStarted() if self.rekey or not event.key:
-                return event.with_values({"key": self._key(event.call_id, event.tool, event.input).key})
+        if type(event) is events.ReplyFinished:
+            return self._keyed_reply(event, inputs or {})
+        if type(event) in _OF_A_CALL:
+            of_call = cast(_OfACall, event)
+            if self.rekey or not of_call.key:
+                key = self._key(of_call.call_id, of_call.tool, of_call.input).key
+                return of_call.with_values({"key": key})
         return event
+
+    def _keyed_reply(
+        self, event: events.ReplyFinished, inputs: Mapping[str, dict[str, JsonValue]]
+    ) -> events.Event:
+        if not self.rekey and all(call.key for call in event.calls):
+            return event
+        self.keys = {
+            call.id: self._key(call.id, call.name, inputs.get(call.id) or arguments_of(call))
+            for call in event.calls
+        }
+        named = (call.with_values({"key": self.keys[call.id].key}) for call in event.calls)
+        return event.with_values({"calls": tuple(named)})
 
     def _key(self, call: str, tool: str, arguments: dict[str, JsonValue]) -> _Key:
         known = self.keys.get(call)
@@ -290,6 +311,14 @@ class Judge:
         )
         if not happened:
             self.remark(f"{_WOULD[reached.level]} ({reached.detector}): {reached.reason}")
+
+
+_TAKES: dict[type[events.Event], Callable[[Judge, Any, events.Event | None], None]] = {
+    events.IterationFinished: Judge._iteration,
+    events.ReplyFinished: Judge._reply,
+    events.ToolSucceeded: Judge._succeeded,
+    events.RunStarted: Judge._run,
+}
 
 
 class _Place(NamedTuple):
