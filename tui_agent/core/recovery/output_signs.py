@@ -45,11 +45,15 @@ def quoted(line: str) -> str:
     return clipped(" ".join(line.strip(" =\t\r").split()), _LONGEST_QUOTE)
 
 
-def _lines(output: str) -> list[str]:
+def _lines(output: str, told_by: tuple[str, ...]) -> list[str]:
+    """The lines that are looked at; none where no word of `told_by` (lower case) is in any of them."""
     if len(output) > _HEAD + _TAIL:
         output = f"{output[:_HEAD]}\n{output[-_TAIL:]}"
     if "\x1b[" in output:
         output = _COLOUR.sub("", output)
+    lower = output.lower()
+    if not any(word in lower for word in told_by):
+        return []
     return [line[:_LONGEST_LINE].rstrip() for line in output.split("\n")]
 
 
@@ -94,12 +98,16 @@ _GO = re.compile(
 _TAP = re.compile(r"(?:#|ℹ) (pass|fail) (\d{1,7})")
 
 
+_OF_TESTS = ("pass", "fail", "test", "ok ", "ok\t", "error", "skipped", "deselected")
+"""What a summary of each of these runners holds at least one of."""
+
+
 def ran_tests(output: str) -> RanTests | None:
     """The summaries of test runners in an output, added up; None where there is none."""
     found: RanTests | None = None
     ran: int | None = None
     tap: dict[str, int] = {}
-    for line in _lines(output):
+    for line in _lines(output, _OF_TESTS):
         counts: RanTests | None = None
         if match := _RAN.fullmatch(line):
             ran = int(match[1])
@@ -158,13 +166,17 @@ _BUILD = re.compile(
 )
 
 
+_OF_ERRORS = ("traceback", "panic", "exception", "error", "err!", "fault", "unhandled", "fail", "***")
+"""What each of these lines, or the head of its traceback, holds at least one of."""
+
+
 def error_in(output: str) -> str:
     """The line that says what went wrong, of a traceback, panic or failed build in an output; "" where there is none.
 
     The last one counts: what comes after an error is often its consequence.
     """
     found, in_traceback = "", False
-    for line in _lines(output):
+    for line in _lines(output, _OF_ERRORS):
         if line.endswith(_TRACEBACK):
             in_traceback = True
         elif in_traceback and line and not line.startswith((" ", "\t")):
@@ -180,10 +192,13 @@ _SAID_BY_TESTS = re.compile(
 )
 
 
+_OF_FAILURES = ("e   ", "failed ", "error")
+
+
 def failing_line(output: str) -> str:
     """The line by which a failure can be known again when it comes back; "" where none says so much."""
     why = test = ""
-    for line in _lines(output):
+    for line in _lines(output, _OF_FAILURES):
         match = _SAID_BY_TESTS.fullmatch(line)
         if match is not None:
             why, test = match["why"] or match["place"] or why, match["test"] or test
