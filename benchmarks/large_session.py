@@ -112,6 +112,14 @@ def since_start(terminal: Terminal, marker: bytes, start: int = 0) -> Start:
     return Start(terminal.wait_for(marker, 60.0, start) - terminal.started, terminal.cpu())
 
 
+def rest(terminal: Terminal) -> None:
+    """Wait until the program has nothing more to do."""
+    before, now = float("-inf"), terminal.cpu()
+    while now - before > 0.1:
+        terminal.drain(1.0)
+        before, now = now, terminal.cpu()
+
+
 def begin(command: list[str], env: dict[str, str], shown: bytes) -> tuple[Start, Start, Start]:
     """When `shown` is on the screen, when the first key after it is echoed, and when a message that is sent then has
     the first words of its answer.
@@ -132,7 +140,8 @@ def begins(command: list[str], model: list[str], env: dict[str, str], journal: P
     for folder in (new, closed):
         shutil.copytree(journal.parent, folder)
     with Terminal([*command, "resume", closed.name, *model], SIZE, env) as terminal:
-        terminal.wait_for(b"DONE", 60.0)  # all of it was read: its state is saved when it is closed
+        terminal.wait_for(b"DONE", 60.0)
+        rest(terminal)  # all of it was read: its state is saved when it is closed
     empty = begin([*command, *model], env, b"READY")
     good = True
     for name, folder in (("opened for the first time", new), ("opened again", closed)):
