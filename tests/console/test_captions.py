@@ -96,7 +96,7 @@ async def test_each_is_shown_at_its_moment_and_the_next_request_waits_until_it_w
         await console.press("enter")
         await console.until(lambda: "The model asks: answer it." in console.shown())
         assert "Enter go on" not in console.shown(), "the card has the keys"
-        await console.until(lambda: console.screen.card_host.card.has_focus_within)
+        await console.until(lambda: (card := console.screen.card_host.card) and card.has_focus_within)
         await console.press("y", "e", "s", "enter")
         await console.until(lambda: "All is saved." in console.shown())
         assert "The model asks: answer it." not in console.shown()
