@@ -199,8 +199,10 @@ class DashboardScreen(Tab):
     def use(self, remembered: Mapping[str, str]) -> None:
         """Take up what was remembered of earlier starts."""
         if self.dashboard is not None:
+            before = self.dashboard.density
             self.dashboard.use(remembered)
-            self.use_density(self.dashboard.density)
+            if self.dashboard.density is not before:
+                self.use_density(self.dashboard.density)
 
     def use_density(self, density: Density) -> None:
         """Draw the conversation so densely."""
