@@ -228,7 +228,8 @@ async def test_line_of_10_mb(box: Box) -> None:
 )
 async def test_line_of_80_mb_of_matches(box: Box) -> None:
     box.put("long.txt", "a" * 80_000_000)
-    assert "very long line" in await said(box, "grep", pattern="a")
+    told = await said(box, "grep", pattern="a")
+    assert "very long line" in told or "line too long" in told
     box.registry = ToolRegistry([Grep(search=Search("python"))])
     assert "too long" in await said(box, "grep", pattern="a")
 

@@ -61,6 +61,7 @@ from tui_agent.store.errors import SessionError
 from tui_agent.store.images import IMAGES_FOLDER, keep_images, may_name_images, names_images
 from tui_agent.store.kept_rules import KeptRules
 from tui_agent.store.recorder import Listener, SessionRecorder
+from tui_agent.terminal_text import one_line
 from tui_agent.tools.background import BackgroundCommands
 from tui_agent.tools.errors import ToolError, in_words
 from tui_agent.tools.mcp.servers import McpServers
@@ -96,6 +97,10 @@ NEXT_RUN = frozenset(BUDGET_KEYS) | {
 """Settings that hold from the next run on when they change in an open session."""
 OWN_COMMAND_TIMEOUT = 3_600.0
 """Seconds that a command of the operator's may take."""
+
+
+LONGEST_TITLE = 200
+"""Characters of a name that the operator gives."""
 
 
 class Session:
@@ -519,8 +524,8 @@ class Session:
         self.recorder.record(events.BreakerSet(tool=tool, open=opened))
 
     def set_title(self, title: str) -> None:
-        """Name the session."""
-        self.recorder.record(events.TitleChanged(title=title))
+        """Name the session, in one line that lists have room for."""
+        self.recorder.record(events.TitleChanged(title=one_line(title, LONGEST_TITLE)))
 
     def edit_note(self, text: str | None) -> None:
         """Change or drop the note that goes with the next model call."""
