@@ -267,8 +267,10 @@ async def test_a_key_that_ends_the_run_waits_longer_and_says_so(monkeypatch: pyt
         await console.card_takes_keys()
         await console.press("p")
         await console.until(lambda: "Enter partial answer  type on an answer" in console.shown())
+        assert console.card.query_one(Choices).marked
         await console.type("lease look in src")
         await console.until(lambda: "Esc prompt" in console.shown())
+        assert not console.card.query_one(Choices).marked
         await console.press("enter")
         await console.until(raised.done)
         assert (raised.result().choice, raised.result().text) == ("answer", "please look in src")

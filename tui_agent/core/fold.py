@@ -64,7 +64,7 @@ def _changes(state: RunState, event: events.Event, parts: _Parts | None = None) 
     handler = _HANDLERS.get(kind)
     if handler is not None:
         changes |= handler(state, event)
-    if state.lanes and kind in _RESULTS:
+    if state.lanes and kind in RESULTS:
         changes["lanes"] = {
             call: lane for call, lane in state.lanes.items() if call != event.__dict__["call_id"]
         }
@@ -93,10 +93,10 @@ _JUDGED = _by_kind(recovery=engine.WITH_A_SAY)
 _PIECES = frozenset({events.ReplyDelta, events.ToolProgress})
 """Come by the thousand, and concern nothing but what is on the screen until their whole comes."""
 
-_RESULTS = frozenset({events.ToolSucceeded, events.ToolFailed, events.ToolRefused, events.ToolCancelled})
+RESULTS = frozenset({events.ToolSucceeded, events.ToolFailed, events.ToolRefused, events.ToolCancelled})
 
 # A set of types, since `isinstance` on pydantic models costs more than all else that is done here.
-_OF_A_CALL = _RESULTS | {events.ToolStarted, events.ApprovalAsked}
+_OF_A_CALL = RESULTS | {events.ToolStarted, events.ApprovalAsked}
 
 
 def _attempt(state: RunState, event: Any) -> int:

@@ -54,6 +54,9 @@ class Choices(Widget, can_focus=True):
     dim: reactive[bool] = reactive(False)
     """Its keys take nothing yet, and do not look as if they did."""
 
+    marked: reactive[bool] = reactive(False)
+    """The chosen one stands out although the focus is elsewhere."""
+
     def __init__(self, choices: Sequence[Choice], *, beside_text: bool = True) -> None:
         """`beside_text`: a letter that takes no choice begins a text elsewhere; else it does nothing."""
         super().__init__()
@@ -79,6 +82,7 @@ class Choices(Widget, can_focus=True):
     def show_as_chosen(self, key: str) -> None:
         """Let the choice of this key stand out, wherever the focus is."""
         self.chosen = next((n for n, choice in enumerate(self.choices) if choice.key == key), self.chosen)
+        self.marked = True
         self.refresh()
 
     def _laid_out(self, width: int) -> list[ChipPlace]:
@@ -96,7 +100,7 @@ class Choices(Widget, can_focus=True):
         self._places = self._laid_out(self.size.width)
         chips: list[Content] = []
         for number, (choice, place) in enumerate(zip(self.choices, self._places, strict=True)):
-            current = number == self.chosen and self.has_focus
+            current = number == self.chosen and (self.has_focus or self.marked)
             ground = "on $primary" if current else "" if self.dim else "on $surface-active"
             words = "bold $text" if current else "$muted" if self.dim else "$foreground"
             key = "bold $text" if current else "$muted" if self.dim else "bold $accent"

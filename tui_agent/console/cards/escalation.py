@@ -172,6 +172,7 @@ class EscalationCard(Card):
     def on_input_changed(self, event: Input.Changed) -> None:
         """What is more than a key, or taken back, is an answer."""
         if len(event.value) != 1 and self.has_focus_within:
+            self.query_one(Choices).marked = False
             self.hint(WAY_BACK)
 
     def on_key(self, event: events.Key) -> None:

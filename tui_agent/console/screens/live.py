@@ -200,11 +200,13 @@ class LiveScreen(DashboardScreen):
                 called.set()
 
         unsubscribe = session.subscribe(heard)
-        await self.commands.submit(task)
-        if self.dashboard is None:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(called.wait(), CALLED)
-        unsubscribe()
+        try:
+            await self.commands.submit(task)
+            if self.dashboard is None:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(called.wait(), CALLED)
+        finally:
+            unsubscribe()
 
     async def _opened(self) -> Opened:
         """The session; at a first start once a model was chosen."""

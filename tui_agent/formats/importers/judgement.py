@@ -22,7 +22,7 @@ from tui_agent.core.decision.decide import decide
 from tui_agent.core.decision.steps import Finish, Record
 from tui_agent.core.decision.tool_calls import arguments_of, as_error
 from tui_agent.core.evolve import evolve
-from tui_agent.core.fold import apply_judged
+from tui_agent.core.fold import RESULTS, apply_judged
 from tui_agent.core.names import unanswered
 from tui_agent.core.recovery.policy import RecoveryPolicy, policy_of_run, preset
 from tui_agent.core.recovery.rules import Rule
@@ -32,15 +32,7 @@ from tui_agent.formats.importers.values import equal_ones
 _OfACall = events.ToolStarted | events.ToolResult
 
 # Types are compared here and below, since `isinstance` on pydantic models costs more than all else that is done.
-_OF_A_CALL = frozenset(
-    {
-        events.ToolStarted,
-        events.ToolSucceeded,
-        events.ToolFailed,
-        events.ToolRefused,
-        events.ToolCancelled,
-    }
-)
+_OF_A_CALL = RESULTS | {events.ToolStarted}
 
 _WOULD: dict[events.Level, str] = {
     events.Level.ESCALATE: "would have asked the operator here",
@@ -231,7 +223,7 @@ class Judge:
     def _keyed_reply(
         self, event: events.ReplyFinished, inputs: Mapping[str, dict[str, JsonValue]]
     ) -> events.Event:
-        if not self.rekey and all(call.key for call in event.calls):
+        if not event.calls or (not self.rekey and all(call.key for call in event.calls)):
             return event
         self.keys = {
             call.id: self._key(call.id, call.name, inputs.get(call.id) or arguments_of(call))
