@@ -35,7 +35,7 @@ MID_STREAM = "MidStreamFallbackError"
     ("raised", "kind", "status"),
     [
         (error("InternalServerError", status_code=500, **SERVED), FaultKind.SERVER, 500),
-        (error("InternalServerError", status_code=500), FaultKind.BAD_OUTPUT, None),
+        (error("InternalServerError", status_code=500), FaultKind.UNKNOWN, None),
         (
             error(
                 "InternalServerError",
@@ -116,7 +116,7 @@ MID_STREAM = "MidStreamFallbackError"
             FaultKind.OVERLOADED,
             None,
         ),
-        (error("AttributeError", "'NoneType' object has no attribute"), FaultKind.BAD_OUTPUT, None),
+        (error("AttributeError", "'NoneType' object has no attribute"), FaultKind.UNKNOWN, None),
     ],
     ids=lambda value: f"{type(value).__name__}: {value}" if isinstance(value, Exception) else str(value),
 )

@@ -87,6 +87,7 @@ class FaultKind(_Worded):
     """Kinds of a failed model call."""
 
     RATE_LIMIT = "rate_limit", "rate limit"
+    USAGE_LIMIT = "usage_limit", "limit reached"
     TIMEOUT = "timeout", "timeout"
     CONNECTION = "connection", "no connection"
     SERVER = "server", "server error"
@@ -101,6 +102,7 @@ class FaultKind(_Worded):
     QUOTA = "quota", "quota used up"
     CONTENT_POLICY = "content_policy", "content policy"
     NO_TOOLS = "no_tools", "no tool calls"
+    UNKNOWN = "unknown", "unknown fault"
 
 
 class Level(StrEnum):

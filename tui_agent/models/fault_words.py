@@ -1,6 +1,7 @@
-"""Exceptions' texts made readable: without the names that libraries put before them, without web pages.
+"""The words of an error, out of whatever they are wrapped in: libraries' names, JSON within JSON, lists, pages, XML.
 
-Only words; which kind of fault they belong to is decided in `faults`.
+Words and the facts beside them (codes, statuses, times) only; which kind of fault they mean is decided in
+`fault_kinds`.
 """
 
 from __future__ import annotations
@@ -8,51 +9,301 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 NO_PROVIDER = re.compile(r"LLM Provider NOT provided|Unmapped LLM provider", re.IGNORECASE)
+
+_DEEPEST = 14
+"""Layers that are looked into."""
+_LONGEST = 60_000
+"""Characters of a text that is looked into."""
+_LONGEST_HEAD = 120
+"""Characters of words that may say nothing."""
+_LONGEST_CUT = 4_000
+"""Characters of a page, or of a broken body, in which a message is looked for."""
+_MOST_PARTS = 3
+"""Errors of a list that are named."""
 
 _PREFIX = re.compile(r"^(litellm\.)?\w*(Error|Exception|Timeout)( Error)?\s*(:|-)\s*")
 _ORIGINAL = re.compile(r"\s*(Original exception: .*|Received Model Group=.*)$", re.DOTALL)
 _OF_THE_SOCKET = re.compile(r" ssl:(?:<[^>]*>|\w+)| ?\[Connect call failed \([^)]*\)\]")
 """What aiohttp says of a socket that nobody asked for."""
-_IN_LINE = re.compile(r"Got unexpected response from \w+: \{['\"]error['\"]: (['\"])(.+?)\1\}", re.DOTALL)
-"""An error that Ollama sends as a line of its stream."""
-_ERROR_CODE = re.compile(r"^Error code: (\d{3}) - ")
-_IN_BODY = re.compile(r"""['"]message['"]: (['"])(.+?)\1(?:, ['"]|\})""", re.DOTALL)
-_TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+_ANNOUNCED = re.compile(
+    r"(?:api |http |provider |upstream )*"
+    r"(?:error|status|exception|response|code|http|got unexpected response from \w+)?"
+    r"(?:[ _]?(?:code|status))?\W*(?:[45]\d\d)?\W*(?:bad request|internal server error|too many requests)?\W*",
+    re.IGNORECASE,
+)
+"""What stands before an error's body and says nothing that the body and the status do not."""
+_LEFT_OPEN = re.compile(r"""['"]message['"]: ?(['"])(.+?)\1(?:, ?['"]|\s*\}|$)""", re.DOTALL)
+"""The message in a body that is no JSON, or was cut."""
+_EVENT_LINE = re.compile(r"^(?:event|id|retry):.*$|^data: ?", re.MULTILINE)
+
+_OWN = (
+    *("message", "msg", "detail", "error_message", "errorMessage", "error_msg", "errorMsg"),
+    *("error_description", "status_msg", "statusMessage", "Message", "faultstring", "description", "title"),
+    "reason",
+)
+"""Fields that hold a sentence, the plainest first."""
+_INNER = (
+    *("raw", "metadata", "error", "errors", "Error", "Errors", "cause", "innererror", "inner_error"),
+    *("base_resp", "ResponseMetadata", "fault", "response", "body", "upstream_error", "original_error"),
+    *("exception", "err", "details", "data"),
+)
+"""Fields that hold another error."""
+_CODES = frozenset(
+    {"code", "type", "status", "error_code", "errorCode", "reason", "__type", "Code", "object"}
+)
+_NO_WORDS = _CODES | {
+    "param",
+    "request_id",
+    "requestId",
+    "id",
+    "user_id",
+    "@type",
+    "url",
+    "documentation_url",
+}
+_STATUSES = ("code", "status", "status_code", "statusCode", "http_status", "Code")
+
+_GENERIC = re.compile(
+    r"(?:the |an? )?(?:error from provider(?:: provider returned error)?"
+    r"|(?:upstream |model )?provider (?:returned (?:an )?)?error"
+    r"|(?:upstream )?(?:request|error|api|http|server)?[ _]?(?:error|failed|failure|exception)"
+    r"|request failed(?: with status(?: code)?)?|bad request(?:error)?|invalid[ _]request(?:[ _]error)?"
+    r"|internal (?:server )?error|unknown error|(?:an )?(?:unexpected |unknown )?error (?:has )?occurr?ed"
+    r"|bad gateway|service unavailable|gateway time-?out|too many requests|unauthorized|forbidden|not found"
+    r"|unprocessable entity|badrequesterror|internalservererror|true|false|none|null|failed"
+    r"|one or more validation errors occurr?ed)"
+    r"\W*(?:\(?[45]\d\d\)?)?\W*",
+    re.IGNORECASE,
+)
+"""What is no reason beside another one."""
+_A_CODE = re.compile(r"[\w.:/#\-]{1,80}")
 
 
 def readable(message: str) -> str:
-    """An exception's text without the names that libraries put before it, and without a web page's tags."""
+    """An exception's text as one line: the innermost words, without the names that libraries put before them."""
     words = _ORIGINAL.sub("", message.strip())
-    if "<html" in words.lower() or "<!doctype" in words.lower():
-        title = _TITLE.search(words)
-        return "the server answered with a web page" + (f" ({title[1].strip()})" if title else "")
-    in_line = _IN_LINE.search(words)
-    if in_line is not None:
-        words = in_line[2]
+    if NO_PROVIDER.search(words):
+        return "no provider is known by this model's name"
+    found = innermost(unfolded(_OF_THE_SOCKET.sub("", _without_prefixes(words))))
+    return _line(_without_prefixes(found))
+
+
+def _without_prefixes(words: str) -> str:
     previous = ""
     while previous != words:
         previous, words = words, _PREFIX.sub("", words, count=1).strip()
-    words = _OF_THE_SOCKET.sub("", _ERROR_CODE.sub("", words))
-    if NO_PROVIDER.search(words):
-        return "no provider is known by this model's name"
-    if words.startswith(("{", "b'{", 'b"{')):
-        words = _in_body(words) or words
-    return words.splitlines()[0].strip() if words else ""
+    return words
 
 
-def _in_body(words: str) -> str:
-    """The message in an error's body, which comes as JSON, as Python's bytes or as Python's dictionary."""
-    if words[:2] in {"b'", 'b"'}:
-        with suppress(ValueError, SyntaxError):
-            words = ast.literal_eval(words).decode("utf-8", "replace")
-    with suppress(ValueError):
-        body = json.loads(words)
-        inner = body.get("error", body)
-        if not isinstance(inner, dict):
-            return str(inner)
-        return str(inner.get("message") or inner.get("detail") or "")
-    found = _IN_BODY.search(words)
-    return found[2] if found else ""
+def _line(words: str) -> str:
+    """The line that says what is wrong."""
+    lines = [line.strip() for line in words.splitlines() if any(map(str.isalnum, line))]
+    if not lines:
+        return ""
+    raised = [line for line in lines if re.match(r"(?:[\w.]*(?:Error|Exception))\b[^:]{0,40}: \S", line)]
+    if raised and lines[0].startswith(("Traceback (most recent", "While executing")):
+        return _without_prefixes(raised[-1]) or raised[-1]
+    if lines[0].endswith(":") and len(lines) > 1:
+        return f"{lines[0]} {lines[1]}"
+    return lines[0]
+
+
+# --- what a text holds ------------------------------------------------------------------------------------------
+
+
+def unfolded(value: object, depth: int = 0) -> Any:
+    """The value with every text in it that is a body itself (JSON, Python's form of it, XML, a page) read as one."""
+    if depth > _DEEPEST:
+        return value if isinstance(value, str) else ""
+    match value:
+        case bytes() | bytearray():
+            return unfolded(bytes(value).decode("utf-8", "replace"), depth)
+        case str():
+            return _of_text(value, depth)
+        case dict():
+            return {str(key): unfolded(each, depth + 1) for key, each in value.items()}
+        case list() | tuple():
+            return [unfolded(each, depth + 1) for each in value]
+    return value
+
+
+def _of_text(text: str, depth: int) -> Any:
+    text = text.lstrip("\ufeff").strip()
+    if len(text) > _LONGEST:
+        text = text[:_LONGEST]
+    if text.startswith(("data:", "event:")):
+        text = _EVENT_LINE.sub("", text).strip()
+    if text[:1] == "<" or "<html" in text[:400].lower():
+        return _of_markup(text)
+    if text[:2] in {"b'", 'b"'}:
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            return unfolded(ast.literal_eval(text), depth + 1)
+    at = min((place for sign in "{[" if (place := text.find(sign)) >= 0), default=-1)
+    if at < 0:
+        return text
+    body = _parsed(text[at:])
+    if isinstance(body, dict | list) and (at == 0 or _holds_words(body)):
+        before = _without_prefixes(text[:at].strip().removesuffix("b'").removesuffix('b"').strip())
+        inner = unfolded(body, depth + 1)
+        short = len(before) <= _LONGEST_HEAD
+        if at == 0 or (short and (_ANNOUNCED.fullmatch(before) or _GENERIC.fullmatch(before.rstrip(" :-")))):
+            return inner
+        return {"message": before.rstrip(" :-"), "cause": inner}
+    cut = _LEFT_OPEN.search(text[:_LONGEST_CUT])
+    if at == 0 and cut is not None:
+        return _of_text(cut[2].replace('\\"', '"'), depth + 1)
+    return text
+
+
+def _holds_words(body: object) -> bool:
+    """Whether it is an error's body and not an example in a sentence."""
+    first = body[0] if isinstance(body, list) and body else body
+    return isinstance(first, dict) and any(key in first for key in (*_OWN, *_INNER))
+
+
+def _parsed(text: str) -> Any:
+    """The JSON that the text begins with, also as Python writes it; None: there is none, or more follows."""
+    with suppress(ValueError, RecursionError):
+        found, end = json.JSONDecoder(strict=False).raw_decode(text)
+        return found if len(text[end:].strip(" \t\r\n'\"`.,;)]")) < 200 else None
+    end = max(text.rfind("}"), text.rfind("]")) + 1
+    with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+        return ast.literal_eval(text[:end])
+    return None
+
+
+def _of_markup(text: str) -> Any:
+    text = text[:_LONGEST_CUT]
+    fields = {
+        name: re.sub(r"<[^>]*>|\s+", " ", found[1]).strip()
+        for name in ("Code", "Message", "title", "h1")
+        if (found := re.search(rf"<{name}(?:\s[^>]*)?>(.*?)</{name}>", text, re.IGNORECASE | re.DOTALL))
+    }
+    if "Message" in fields and "<html" not in text.lower():
+        return {"message": fields["Message"], "code": fields.get("Code", "")}
+    if "<html" in text.lower() or "<!doctype" in text.lower() or "title" in fields:
+        title = fields.get("title") or fields.get("h1")
+        return "the server answered with a web page" + (f" ({title})" if title else "")
+    return re.sub(r"<[^>]*>", " ", text).strip() or text
+
+
+# --- what it says -----------------------------------------------------------------------------------------------
+
+
+def innermost(value: Any) -> str:
+    """The words that say what is wrong, from the deepest place that has some; "" where there are none."""
+    return _words(value) or next(iter(sorted(codes_in(value), key=len, reverse=True)), "")
+
+
+def _words(value: Any) -> str:
+    match value:
+        case str():
+            return value.strip()
+        case list():
+            parts = [words for each in value[:_MOST_PARTS] if (words := _words(each))]
+            return "; ".join(dict.fromkeys(parts))
+        case dict():
+            return _of_fields(value)
+    return ""
+
+
+def _of_fields(fields: dict[str, Any]) -> str:
+    own = next((words for key in _OWN if (words := _words(fields.get(key)))), "")
+    place = fields.get("loc")
+    if own and isinstance(place, list):
+        at = ".".join(str(part) for part in place if part != "body")
+        return f"{at}: {own}" if at else own
+    inner = next((words for key in _INNER if (words := _inner_words(fields, key))), "")
+    joined = _joined(own, inner)
+    provider = fields.get("provider_name")
+    if joined and isinstance(provider, str) and provider and "raw" in fields:
+        return f"{joined.rstrip('.')} (from {provider})"
+    return joined
+
+
+def _inner_words(fields: dict[str, Any], key: str) -> str:
+    inner = fields.get(key)
+    words = _words(inner)
+    if not words and key == "errors" and isinstance(inner, dict):
+        named = [f"{name}: {said}" for name, each in inner.items() if (said := _words(each))]
+        return "; ".join(named[:_MOST_PARTS])
+    return words
+
+
+def _joined(own: str, inner: str) -> str:
+    """What an error and the one inside it say together: the inner words, and the outer where they add something."""
+    plain, within = own.rstrip(" .:"), inner.rstrip(" .:")
+    if not within or not plain:
+        return own or inner
+    if says_nothing(plain):
+        return own if says_nothing(within) else inner
+    if says_nothing(within) or within.casefold() in plain.casefold():
+        return own
+    return inner if plain.casefold() in within.casefold() else f"{plain}: {inner}"
+
+
+def says_nothing(words: str) -> bool:
+    """Whether words give no reason: a code, or what the status says already."""
+    return len(words) <= _LONGEST_HEAD and bool(_GENERIC.fullmatch(words) or _A_CODE.fullmatch(words))
+
+
+def codes_in(value: Any) -> frozenset[str]:
+    """Codes, types and statuses in words, in small letters."""
+    return frozenset(
+        text.lower()
+        for key, each in _fields(value)
+        if isinstance(each, str) and (text := each.strip()) and _A_CODE.fullmatch(text)
+        if key in _CODES or (key == "error" and not _GENERIC.fullmatch(text))
+    )
+
+
+def status_in(value: Any) -> int | None:
+    """The status of HTTP that a body names itself, as gateways do under a status of their own."""
+    for key, each in _fields(value):
+        number = int(each) if isinstance(each, str) and re.fullmatch(r"[45]\d\d", each) else each
+        if (
+            key in _STATUSES
+            and isinstance(number, int)
+            and not isinstance(number, bool)
+            and 400 <= number < 600
+        ):
+            return number
+    return None
+
+
+def figures_in(value: Any) -> dict[str, float | str]:
+    """Times and limits in a body by the names of their fields."""
+    return {
+        key.lower(): each
+        for key, each in reversed(list(_fields(value)))
+        if isinstance(each, int | float | str) and not isinstance(each, bool) and _TIMES.search(key)
+    }
+
+
+_TIMES = re.compile(r"reset|retry", re.IGNORECASE)
+
+
+def all_words(value: Any) -> str:
+    """Every text of a body but its codes, for what is looked for anywhere in it."""
+    texts = (
+        [value] if isinstance(value, str) else [each for key, each in _fields(value) if key not in _NO_WORDS]
+    )
+    return "\n".join(str(text) for text in texts if isinstance(text, str | int | float))
+
+
+def _fields(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Every field that holds no other, with the name of the one that it stands in."""
+    match value:
+        case dict():
+            for key, each in value.items():
+                yield from _fields(each, str(key))
+        case list():
+            for each in value:
+                yield from _fields(each, name)
+        case _:
+            yield name, value

@@ -1,112 +1,94 @@
-"""Exceptions of a model call turned into typed faults.
+"""Failed model calls as typed faults: exceptions of a call, and answers of a server (status, headers, body).
 
-Looks at names, statuses, headers and the chain of causes only, so it needs neither litellm nor a network.
-The order is: unwrap, then status and headers, then the chain, then the code in the body; a status of 500 is
-never believed alone, because litellm invents it for a refused connection, a failing name lookup and missing
-credentials. The advice is in `fault_advice`.
+Looks at names, statuses, headers, bodies and the chain of causes only, so it needs neither litellm nor a network. An
+exception is unwrapped, and then judged as the answer that it carries. A status of 500 without an answer is never
+believed, because litellm invents it for a refused connection, a failing name lookup and missing credentials. The words
+are found in `fault_words`, the times in `fault_times`, the kind in `fault_kinds`, the advice in `fault_advice`.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
+from functools import cached_property
+from typing import Any
 
 from tui_agent.core.names import FaultKind
 from tui_agent.core.values import Fault
+from tui_agent.models import fault_kinds
 from tui_agent.models.fault_advice import CallFacts, advice
-from tui_agent.models.fault_words import NO_PROVIDER, readable
+from tui_agent.models.fault_kinds import Told, kind_of
+from tui_agent.models.fault_times import asked_wait, reset_in_headers, reset_moment
+from tui_agent.models.fault_words import (
+    NO_PROVIDER,
+    all_words,
+    codes_in,
+    figures_in,
+    innermost,
+    readable,
+    says_nothing,
+    status_in,
+    unfolded,
+)
 from tui_agent.models.http_guard import RefusedAnswerError
 from tui_agent.models.masking import masked
 
 _MESSAGE_LIMIT = 1_500
+_JUDGED = 4_000
+"""Characters that are judged: what is wrong stands at the beginning or at the end."""
 
-_BY_STATUS = {
-    401: FaultKind.AUTH,
-    402: FaultKind.QUOTA,
-    403: FaultKind.PERMISSION,
-    404: FaultKind.NOT_FOUND,
-    408: FaultKind.TIMEOUT,
-    409: FaultKind.SERVER,
-    # The remedy of a request that is too large is the same as that of a prompt that is too long.
-    413: FaultKind.CONTEXT_OVERFLOW,
-    425: FaultKind.SERVER,
-    429: FaultKind.RATE_LIMIT,
-    504: FaultKind.TIMEOUT,
-    529: FaultKind.OVERLOADED,
+_MAY_WAIT = {
+    *(FaultKind.RATE_LIMIT, FaultKind.OVERLOADED, FaultKind.SERVER, FaultKind.QUOTA, FaultKind.TIMEOUT),
+    *(FaultKind.USAGE_LIMIT, FaultKind.UNKNOWN),
 }
-
-_QUOTA = re.compile(
-    r"insufficient[_ ](quota|balance|credit)|exceeded your current quota|credit balance is too low",
-    re.IGNORECASE,
-)
-_OVERFLOW = re.compile(
-    r"context[_ ](length|window|size)|maximum context|prompt is too long|too many (input )?tokens"
-    r"|exceeds? (the )?(available )?(context|model'?s? max)|input is too long|reduce the length",
-    re.IGNORECASE,
-)
-_BAD_KEY = re.compile(
-    r"api[_ -]?key (is )?(not valid|invalid|missing)|invalid[_ ]api[_ ]?key|incorrect api key|API_KEY_INVALID"
-    r"|missing credentials|api_key client option must be set|no api key|missing .{0,40}api[_ ]key",
-    re.IGNORECASE,
-)
-_POLICY = re.compile(
-    r"content[_ ](policy|filter|management)|ResponsibleAIPolicy|safety system", re.IGNORECASE
-)
-_OVERLOADED = re.compile(r"overloaded|server busy|capacity exceeded|no capacity", re.IGNORECASE)
-_NO_TOOLS = re.compile(
-    r"does(?: not|n't) support (?:tool|function)|no endpoints found that support tool|tools param requires"
-    r"|tool choice requires|(?:tool|function)[ _-]?(?:use|call\w*|s) (?:is|are) not (?:supported|enabled|available)"
-    r"|does not support parameters: \[?'tools|not support tool|unsupported.{0,20}\btools\b",
-    re.IGNORECASE,
-)
-"""What Ollama, OpenRouter, llama.cpp, vLLM, litellm and others say of a model or server without tool calls."""
-_NO_MODEL = re.compile(
-    r"model .{0,120}(not found|does not exist|not exist)|unknown model|no such model|invalid model",
-    re.IGNORECASE,
-)
-
-_WAIT = re.compile(
-    r"(?:try again|retry) (?:in|after) (?:(?P<minutes>\d+)m)?(?P<number>\d+(?:\.\d+)?) ?(?P<unit>ms|s|m)",
-    re.IGNORECASE,
-)
-"""How providers say in words how long to wait: `in 1.5s`, `in 6m0s`, `in 20 seconds`."""
-_RETRY_DELAY = re.compile(r'"retryDelay": ?"(?P<number>\d+(?:\.\d+)?)(?P<unit>s)"')
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0}
-
-_MAY_WAIT = {FaultKind.RATE_LIMIT, FaultKind.OVERLOADED, FaultKind.SERVER, FaultKind.QUOTA, FaultKind.TIMEOUT}
+_LIMITS = {FaultKind.RATE_LIMIT, FaultKind.USAGE_LIMIT, FaultKind.OVERLOADED}
 
 _N = r"(\d[\d,]{1,11})"
 _WINDOW = tuple(
     re.compile(words.replace("#", _N), re.IGNORECASE)
     for words in (
-        r"maximum context length (?:is|of) #",
+        r"maximum context length (?:is|of) (?:only )?#",
         r"# maximum context length",
         r"tokens? > # maximum",
         r"maximum number of tokens allowed \(#\)",
         r"available context size \(#",
-        r"context length of only #",
+        r"context length (?:of|is) only #",
         r"\bn_ctx['\"]?\s*[:=]\s*#",
         r"context (?:window|length|size|limit) (?:is|of) #",
+        r"token limit: ?#",
+        r"range of input length should be \[\d+, ?#\]",
+        r"exceeds the limit of #",
+        r"must have less than # tokens",
+        r"while limit is #",
+        r"context length \(# tokens\)",
+        r"exceed context limit: \d+ \+ \d+ > #",
+        r"max(?:imum)? (?:model |input |prompt )?length(?: exceeded, max length)?[ :]+(?:is )?#",
+        r"tokens per (?:minute|min|day) ?(?:\([TR]P[MD]\))?: limit:? #",
+        r"limit exceeded: \d+ > #",
     )
 )
-"""How servers name their window: OpenAI and vLLM, Mistral, Anthropic, Gemini, llama.cpp, LM Studio, others."""
+"""How servers name their window: OpenAI and vLLM, Mistral, Anthropic, Gemini, llama.cpp, LM Studio, Moonshot,
+DashScope, GitHub, TGI, Cerebras, SGLang, others."""
 _PROMPT = tuple(
     re.compile(words.replace("#", _N), re.IGNORECASE)
     for words in (
         r"prompt is too long: # tokens",
-        r"(?:resulted in|requested|request has|prompt contains|the first) (?:about )?# (?:input )?tokens",
+        r"(?:resulted in|requested|request has|prompt contains|the first|you passed) (?:about )?# (?:input )?tokens",
         r"input token count \(#\)",
         r"request \(# tokens\)",
         r"\bn_(?:prompt_tokens|keep)['\"]?\s*[:=]\s*#",
+        r"requested:? ~?#",
+        r"token count of #",
+        r"given: #",
+        r"current length is #",
+        r"the input \(# tokens\)",
+        r"exceed context limit: #",
+        r"limit exceeded: # >",
     )
 )
-
-_CODE_ALONE = re.compile(r"Error code: \d{3}\.?\s*$")
 
 _UNEXPECTED = "Got unexpected response from"
 _ERROR_IN_LINE = re.compile(_UNEXPECTED + r" \w+: \{['\"]error['\"]")
@@ -136,34 +118,146 @@ _REFUSED |= {"InvalidURL", "LocalProtocolError"}
 _SILENT = {"ReadTimeout", "Timeout", "APITimeoutError", "TimeoutError", "PoolTimeout", "SocketTimeoutError"}
 _GARBAGE = {"JSONDecodeError", "UnicodeDecodeError", "DecodingError"}
 
+_WITH_ANSWERS = ("openai", "httpx", "anthropic")
+"""Libraries whose exceptions hold the server's own answer."""
+
 
 def fault_from(error: BaseException, facts: CallFacts, *, now: datetime | None = None) -> Fault:
-    """The fault that an exception means. `now` (UTC) is for a `Retry-After` that is a date."""
+    """The fault that an exception means. `now` (aware of its zone) is for dates and times of the day."""
     chain = list(_chain(error))
     for each in chain:
         if isinstance(each, RefusedAnswerError):
             return made(each.kind, str(each), facts, todo=each.todo)
     names = {cls.__name__ for each in chain for cls in type(each).__mro__}
-    seen = _Seen(
-        names=names,
+    bodies = [body for each in chain for body in _bodies(each)]
+    headers = {name: value for each in reversed(chain) for name, value in _headers(each).items()}
+    answer = _Answer(
         status=_status(chain, names),
-        retry_after=_retry_after(chain, now or datetime.now(UTC)),
-        text="\n".join(dict.fromkeys(str(each) for each in chain)),
-        codes=frozenset(_codes(chain)),
-        mid_stream="MidStreamFallbackError" in names,
+        headers=headers,
+        bodies=[unfolded(body) for body in bodies],
+        code_names=frozenset(
+            code.lower() for each in chain if isinstance(code := getattr(each, "code", None), str)
+        ),
+        names=names,
+        plain="\n".join(dict.fromkeys(str(each) for each in chain)),
     )
-    kind = _kind(seen)
-    message = _CUT_WORDS if kind is FaultKind.STREAM_CUT and names & _CUT else readable(_plainest(chain))
+    kind = _kind(answer, now or _now())
+    message = _CUT_WORDS if kind is FaultKind.STREAM_CUT and names & _CUT else _plainest(chain)
     # litellm turns Anthropic's 529 into a 500.
-    status = None if kind is FaultKind.OVERLOADED and seen.status == 500 else seen.status
-    retry_after = seen.retry_after if kind in _MAY_WAIT else None
-    fault = made(kind, message, facts, status=status, retry_after=retry_after)
-    if kind is not FaultKind.CONTEXT_OVERFLOW:
+    status = None if kind is FaultKind.OVERLOADED and answer.status == 500 else answer.status
+    return _fault(kind, message, facts, answer, status, now or _now())
+
+
+def fault_of_answer(
+    status: int, headers: Mapping[str, str], body: object, facts: CallFacts, *, now: datetime | None = None
+) -> Fault:
+    """The fault that a server's answer means: an error's body (bytes, text or read already), or an error's event in a
+    stream under status 200. `now` as for `fault_from`.
+    """
+    read = unfolded(body)
+    answer = _Answer(
+        status=status if status >= 400 else status_in(read),
+        headers={str(name).lower(): str(value) for name, value in headers.items()},
+        bodies=[read],
+        in_stream=status < 400,
+    )
+    kind = kind_of(_told(answer, now or _now()))
+    message = (
+        readable(body if isinstance(body, str) else innermost(read)) or f"the server answered with {status}"
+    )
+    return _fault(kind, message, facts, answer, status if status >= 400 else answer.status, now or _now())
+
+
+def fault_of_words(words: str, status: int | None, *, now: datetime | None = None) -> Fault:
+    """The fault that a recorded sentence tells of. It has no advice: nobody can do anything about it any more."""
+    now, answer = now or _now(), _Answer(status=status, headers={}, bodies=[unfolded(words)])
+    kind = kind_of(_told(answer, now))
+    return _fault(kind, readable(words), CallFacts(""), answer, status, now).model_copy(update={"advice": ""})
+
+
+def is_error(value: object) -> bool:
+    """Whether an event of a stream, or a body under status 200, is an error and no piece of a reply."""
+    if not isinstance(value, dict):
+        return False
+    if value.get("error") or value.get("object") == "error" or value.get("type") == "error":
+        return True
+    if "choices" in value or "usage" in value:
+        return False
+    words = any(
+        isinstance(value.get(key), str) and value[key] for key in ("message", "msg", "error_msg", "errorMsg")
+    )
+    coded = any(
+        value.get(key) not in {None, 0, "0", ""} for key in ("code", "error_code", "errorCode", "status_code")
+    )
+    return (words and coded) or (bool(value.get("detail")) and "id" not in value) or bool(value.get("errors"))
+
+
+def _now() -> datetime:
+    return datetime.now().astimezone()
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What came back, in one form whoever tells of it."""
+
+    status: int | None
+    """As a server sent it; None where a library made it up."""
+    headers: Mapping[str, str]
+    bodies: list[Any]
+    code_names: frozenset[str] = frozenset()
+    names: set[str] | frozenset[str] = frozenset()
+    """Names of the classes of exceptions."""
+    plain: str = ""
+    """What the exceptions say."""
+    in_stream: bool = False
+    """An event in a stream that began well."""
+
+    @cached_property
+    def text(self) -> str:
+        """All words in it, or the first and the last of very many."""
+        words = "\n".join(dict.fromkeys(words for body in self.bodies if (words := all_words(body))))
+        return words if len(words) <= _JUDGED else f"{words[: _JUDGED // 2]}\n{words[-_JUDGED // 2 :]}"
+
+    @property
+    def figures(self) -> dict[str, float | str]:
+        found: dict[str, float | str] = {}
+        for body in reversed(self.bodies):
+            found |= figures_in(body)
+        return found
+
+
+def _fault(
+    kind: FaultKind, message: str, facts: CallFacts, answer: _Answer, status: int | None, now: datetime
+) -> Fault:
+    text = answer.text
+    wait = asked_wait(answer.headers, answer.figures, text, now) if kind in _MAY_WAIT else None
+    resets_at = None
+    if kind in _LIMITS:
+        by_header = reset_in_headers(answer.headers, now)
+        wait = by_header if wait is None and kind is not FaultKind.OVERLOADED else wait
+    if kind is FaultKind.USAGE_LIMIT:
+        moment = reset_moment(answer.figures, text, _theirs(answer, now))
+        resets_at = moment.timestamp() if moment is not None else None
+        if resets_at is None and wait is not None and wait < fault_kinds.LONGEST_LIMIT:
+            resets_at = now.timestamp() + wait
+    fault = made(kind, message, facts, status=status, retry_after=wait, resets_at=resets_at, text=text)
+    if kind not in {FaultKind.CONTEXT_OVERFLOW, FaultKind.RATE_LIMIT}:
         return fault
-    # Newer clients leave the body out of the error's words, and llama.cpp has its figures there.
-    text = "\n".join([seen.text, *(str(body) for each in chain if (body := getattr(each, "body", None)))])
-    figures = {"window": _figure(_WINDOW, text), "prompt_tokens": _figure(_PROMPT, text)}
-    return fault.model_copy(update=figures)
+    told = f"{answer.plain[:_JUDGED]}\n{text}\n{str(answer.bodies)[:_JUDGED]}"
+    window, prompt = _figure(_WINDOW, told), _figure(_PROMPT, told)
+    if kind is FaultKind.RATE_LIMIT and not (window and prompt and prompt > window):
+        return fault
+    return fault.model_copy(update={"window": window, "prompt_tokens": prompt})
+
+
+def _theirs(answer: _Answer, now: datetime) -> datetime:
+    """The time where the provider says its own without a zone."""
+    beijing = any(codes_in(body) & _OF_BEIJING for body in answer.bodies)
+    return now.astimezone(timezone(timedelta(hours=8))) if beijing else now
+
+
+_OF_BEIJING = frozenset({"1308", "1310", *(str(number) for number in range(1316, 1322))})
+"""Codes of Z.ai's limits, which name the reset as clocks in Beijing show it."""
 
 
 def _figure(wordings: tuple[re.Pattern[str], ...], text: str) -> int | None:
@@ -182,15 +276,21 @@ def made(
     *,
     status: int | None = None,
     retry_after: float | None = None,
+    resets_at: float | None = None,
     todo: str = "",
+    text: str = "",
 ) -> Fault:
-    """A fault with its advice (or `todo`), no secret in it and nothing endless. `retry_after` in seconds."""
+    """A fault with its advice (or `todo`), no secret in it and nothing endless. `retry_after` in seconds, `resets_at`
+    in seconds since 1970; `text` is all that the server said.
+    """
     return Fault(
         kind=kind,
         message=_sentence(masked(message)),
-        advice=todo or advice(kind, facts),
+        advice=todo or masked(advice(kind, facts, text or message)),
         status=status,
         retry_after=retry_after,
+        resets_at=resets_at,
+        asked=masked(facts.asked),
     )
 
 
@@ -201,94 +301,66 @@ def _sentence(words: str) -> str:
     return words if not words or words.endswith((".", "!", "?", "…")) else f"{words}."
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """What the chain of exceptions says."""
-
-    names: set[str]
-    status: int | None
-    """As a server sent it; None where litellm made it up."""
-    retry_after: float | None
-    text: str
-    codes: frozenset[str]
-    mid_stream: bool
+# --- the kind -----------------------------------------------------------------------------------------------------
 
 
-def _kind(seen: _Seen) -> FaultKind:
-    if seen.mid_stream:
-        return _kind_in_stream(seen)
-    kind = _kind_by_words(seen)
-    if kind is not None:
-        return kind
-    if seen.status is not None:
-        return _kind_by_status(seen.status)
-    return _kind_by_chain(seen) or FaultKind.BAD_OUTPUT
-
-
-def _kind_in_stream(seen: _Seen) -> FaultKind:
-    """A stream broke: what it broke on says more than any status."""
-    if seen.names & _GARBAGE:
+def _kind(answer: _Answer, now: datetime) -> FaultKind:
+    names = answer.names
+    if "MidStreamFallbackError" in names:
+        return _kind_in_stream(answer, now)
+    if _REPEATING in answer.plain:
         return FaultKind.BAD_OUTPUT
-    if seen.names & _CUT:
-        return FaultKind.STREAM_CUT
-    if seen.names & _SILENT:
-        return FaultKind.TIMEOUT
-    if _OVERLOADED.search(seen.text):
-        return FaultKind.OVERLOADED
-    return _kind_by_words(seen) or (
-        FaultKind.STREAM_CUT if seen.status is None else _kind_by_status(seen.status)
-    )
-
-
-def _kind_by_words(seen: _Seen) -> FaultKind | None:
-    """What class, code or wording settles whatever the status is."""
-    if _REPEATING in seen.text:
-        return FaultKind.BAD_OUTPUT
-    if _UNEXPECTED in seen.text:
+    if NO_PROVIDER.search(answer.plain):
+        return FaultKind.NOT_FOUND
+    if _UNEXPECTED in answer.plain:
         # litellm calls it a status 400. What a server says of itself in its stream is the server's.
-        kind = _kind_by_wording(seen.text)
-        return kind or (FaultKind.SERVER if _ERROR_IN_LINE.search(seen.text) else FaultKind.BAD_OUTPUT)
-    if _NO_TOOLS.search(seen.text):
-        return FaultKind.NO_TOOLS
-    client_side = seen.status is None or seen.status < 500
-    if "ContextWindowExceededError" in seen.names or "context_length_exceeded" in seen.codes:
-        return FaultKind.CONTEXT_OVERFLOW
-    if "ContentPolicyViolationError" in seen.names or "content_filter" in seen.codes:
-        return FaultKind.CONTENT_POLICY
-    if "insufficient_quota" in seen.codes:
-        return FaultKind.QUOTA
-    # Gemini calls its limits by the minute a quota as well, and says when they end.
-    if client_side and seen.retry_after is None and _QUOTA.search(seen.text):
-        return FaultKind.QUOTA
-    if "overloaded_error" in seen.codes or "overloaded_error" in seen.text:
-        return FaultKind.OVERLOADED
-    if seen.status in {None, 400, 422}:
-        return _kind_by_wording(seen.text)
-    if seen.status in {429, 503} and _OVERLOADED.search(seen.text):
-        return FaultKind.OVERLOADED
-    return None
+        kind = kind_of(_told(replace(answer, status=None, in_stream=True), now))
+        if kind is not FaultKind.UNKNOWN:
+            return kind
+        return FaultKind.UNKNOWN if _ERROR_IN_LINE.search(answer.plain) else FaultKind.BAD_OUTPUT
+    if answer.status not in {413, 429}:
+        if "ContextWindowExceededError" in names:
+            return FaultKind.CONTEXT_OVERFLOW
+        if "ContentPolicyViolationError" in names:
+            return FaultKind.CONTENT_POLICY
+    told = _told(answer, now)
+    if answer.status is not None:
+        return kind_of(told)
+    return fault_kinds.of_refusal(told) or _kind_by_chain(names) or kind_of(told)
 
 
-def _kind_by_wording(text: str) -> FaultKind | None:
-    """For a 400 and for what has no status: servers put many things into it."""
-    wordings = (
-        (NO_PROVIDER, FaultKind.NOT_FOUND),
-        (_BAD_KEY, FaultKind.AUTH),
-        (_OVERFLOW, FaultKind.CONTEXT_OVERFLOW),
-        (_POLICY, FaultKind.CONTENT_POLICY),
-        (_NO_MODEL, FaultKind.NOT_FOUND),
+def _kind_in_stream(answer: _Answer, now: datetime) -> FaultKind:
+    """A stream broke: what it broke on says more than any status."""
+    families = (
+        (_GARBAGE, FaultKind.BAD_OUTPUT),
+        (_CUT, FaultKind.STREAM_CUT),
+        (_SILENT, FaultKind.TIMEOUT),
     )
-    return next((kind for wording, kind in wordings if wording.search(text)), None)
+    broke = next((kind for names, kind in families if answer.names & names), None)
+    if broke is not None:
+        return broke
+    kind = kind_of(_told(answer, now))
+    cut = {FaultKind.UNKNOWN, FaultKind.SERVER} if answer.status is None else {FaultKind.UNKNOWN}
+    return FaultKind.STREAM_CUT if kind in cut else kind
 
 
-def _kind_by_status(status: int) -> FaultKind:
-    known = _BY_STATUS.get(status)
-    if known is not None:
-        return known
-    return FaultKind.SERVER if status >= 500 else FaultKind.BAD_REQUEST
+def _told(answer: _Answer, now: datetime) -> Told:
+    text = answer.text
+    told = Told(
+        text=text,
+        status=answer.status,
+        codes=answer.code_names.union(*(codes_in(body) for body in answer.bodies)),
+        wait=asked_wait(answer.headers, answer.figures, text, now),
+        by_sense=answer.status is not None or answer.in_stream,
+    )
+    if told.wait is None and kind_of(told) is FaultKind.RATE_LIMIT:
+        wait = reset_in_headers(answer.headers, now)
+        moment = reset_moment(answer.figures, text, now) if wait is None else None
+        return replace(told, wait=wait if moment is None else (moment - now).total_seconds())
+    return told
 
 
-def _kind_by_chain(seen: _Seen) -> FaultKind | None:
+def _kind_by_chain(names: set[str] | frozenset[str]) -> FaultKind | None:
     families = (
         (_REFUSED, FaultKind.CONNECTION),
         (_CUT, FaultKind.STREAM_CUT),
@@ -298,7 +370,10 @@ def _kind_by_chain(seen: _Seen) -> FaultKind | None:
         ({"AuthenticationError"}, FaultKind.AUTH),
         ({"BadRequestError", "UnsupportedParamsError"}, FaultKind.BAD_REQUEST),
     )
-    return next((kind for names, kind in families if seen.names & names), None)
+    return next((kind for family, kind in families if names & family), None)
+
+
+# --- exceptions -----------------------------------------------------------------------------------------------------
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -314,6 +389,12 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         waiting += [getattr(each, "original_exception", None), each.__cause__, each.__context__]
 
 
+def _answered(error: BaseException) -> Any:
+    """The server's own answer, where the exception holds one; litellm's are made up."""
+    own = type(error).__module__.partition(".")[0] in _WITH_ANSWERS
+    return getattr(error, "response", None) if own else None
+
+
 def _status(chain: list[BaseException], names: set[str]) -> int | None:
     """A status that a server really sent: one with headers, or one that litellm does not make up."""
     invented = {500, 503} if "MidStreamFallbackError" in names else {500}
@@ -322,69 +403,48 @@ def _status(chain: list[BaseException], names: set[str]) -> int | None:
         if not isinstance(status, int) or not 400 <= status < 600:
             continue
         timed_out = status == 408 and names & _SILENT and not _headers(each)
-        if _headers(each) or (status not in invented and not timed_out):
+        if _headers(each) or _answered(each) is not None or (status not in invented and not timed_out):
             return status
     return None
 
 
 def _headers(error: BaseException) -> dict[str, str]:
     """Headers of the server's answer: litellm keeps them in a place of its own."""
-    found = getattr(error, "litellm_response_headers", None)
+    answer = _answered(error)
+    found = getattr(error, "litellm_response_headers", None) or getattr(answer, "headers", None)
     if not found:
         return {}
     pairs = found.items() if isinstance(found, Mapping) or hasattr(found, "items") else ()
     return {str(name).lower(): str(value) for name, value in pairs}
 
 
-def _retry_after(chain: list[BaseException], now: datetime) -> float | None:
-    """`Retry-After` in seconds, given as milliseconds, seconds or a date."""
-    headers = {name: value for each in reversed(chain) for name, value in _headers(each).items()}
-    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        value = headers.get(name, headers.get(f"llm_provider-{name}", ""))
-        wait = _seconds(value, scale, now)
-        if wait is not None and math.isfinite(wait):
-            return max(0.0, wait)
-    return _wait_in_words("\n".join(str(each) for each in chain))
-
-
-def _wait_in_words(text: str) -> float | None:
-    """The same as the error's text says it, in seconds."""
-    found = _RETRY_DELAY.search(text) or _WAIT.search(text)
-    if found is None:
-        return None
-    minutes = found.groupdict().get("minutes")
-    return float(found["number"]) * _UNITS[found["unit"].lower()] + 60.0 * int(minutes or 0)
-
-
-def _seconds(value: str, scale: float, now: datetime) -> float | None:
-    """A number or a date, also one in the past (negative); None for what is neither."""
-    with suppress(ValueError):
-        return float(value) * scale
-    with suppress(ValueError, TypeError, OverflowError):
-        return (parsedate_to_datetime(value) - now).total_seconds()
-    return None
-
-
-def _codes(chain: list[BaseException]) -> Iterator[str]:
-    """Codes and types in the bodies of errors."""
-    for each in chain:
-        body = getattr(each, "body", None)
-        inner = body.get("error", body) if isinstance(body, dict) else None
-        parts = [inner.get("code"), inner.get("type")] if isinstance(inner, dict) else []
-        for code in (*parts, getattr(each, "code", None)):
-            if isinstance(code, str):
-                yield code
+def _bodies(error: BaseException) -> Iterator[object]:
+    """What the exception holds of the answer's body, the most exact first."""
+    answer = _answered(error)
+    if answer is not None:
+        with suppress(Exception):  # a stream's body was not read
+            yield answer.text
+    body = getattr(error, "body", None)
+    if isinstance(body, dict | list | str | bytes) and body:
+        yield body
+    yield str(error)
 
 
 def _plainest(chain: list[BaseException]) -> str:
-    """The outermost text that says something; for a lost connection the innermost, which names the cause."""
+    """The words of the outermost exception that says something; for a lost connection the innermost, which names the
+    cause.
+    """
     deepest = chain[-1]
     if isinstance(deepest, OSError) and str(deepest):
         outer = readable(str(chain[0])).rstrip(".")
         inner = str(deepest)
         return inner if inner in outer or not outer else f"{outer}: {inner}"
-    texts = [str(each) for each in chain]
-    if _CODE_ALONE.search(texts[0]):
-        # Newer clients say no more than the code and leave what the server wrote in the body.
-        texts = [body for each in chain if isinstance(body := getattr(each, "body", None), str)] + texts
-    return next((text for text in texts if readable(text)), type(chain[0]).__name__)
+    found = [
+        words
+        for each in chain
+        for body in _bodies(each)
+        if (words := readable(body if isinstance(body, str) else innermost(unfolded(body))))
+    ]
+    return next(
+        (words for words in found if not says_nothing(words)), next(iter(found), type(chain[0]).__name__)
+    )

@@ -1,42 +1,39 @@
 """Recorded sentences about failed model calls and rejected replies, as typed faults and kinds of failure.
 
-A recording keeps the provider's or the harness's words and at best a status; live faults are classified in
-`models`, with more to go by.
+A recording keeps the provider's or the harness's words and at best a status; they are judged by the tables of live
+faults (`models.fault_kinds`).
 """
 
 from __future__ import annotations
 
 import re
+from datetime import datetime
 
 from tui_agent.core.events import FailureKind, Fault, FaultKind
+from tui_agent.models.faults import fault_of_words
 
-_WORDS: tuple[tuple[str, FaultKind], ...] = (
-    (r"\b529\b|overloaded", FaultKind.OVERLOADED),
-    (r"insufficient_quota|credit balance|billing|\b402\b", FaultKind.QUOTA),
-    (r"\b429\b|rate.?limit|usage limit", FaultKind.RATE_LIMIT),
-    (r"prompt is too long|context (?:window|length)|maximum context", FaultKind.CONTEXT_OVERFLOW),
-    (r"\b401\b|api key|/login|authentication", FaultKind.AUTH),
-    (r"\b403\b|permission", FaultKind.PERMISSION),
-    (r"\b404\b|model not found", FaultKind.NOT_FOUND),
-    (r"content policy|content_filter|safety", FaultKind.CONTENT_POLICY),
-    (r"\b400\b|\b413\b|\b422\b|invalid_request", FaultKind.BAD_REQUEST),
-    (r"stream (?:disconnected|closed|error|ended)", FaultKind.STREAM_CUT),
-    (r"timed? ?out|\b408\b|\b504\b", FaultKind.TIMEOUT),
-    (r"connection|network|fetch failed|econn|dns", FaultKind.CONNECTION),
+_STATUS = re.compile(
+    r"^\W*(?:\w+ )?(?:api |http )?(?:error|status|code|http|repeated)?\W*(?:code|status)?\W*([45]\d\d)\b"
+    r"|\b(?:status|code|error|http)(?: code)?\W{1,3}([45]\d\d)\b|\b([45]\d\d) (?:\{|overloaded|too many)",
+    re.IGNORECASE,
 )
-_PATTERNS = tuple((re.compile(words), kind) for words, kind in _WORDS)
+"""A status that stands in a sentence."""
 _LIMIT = 2_000
 
 
-def classified(message: str, status: int | None = None) -> Fault:
-    """A recorded sentence as a fault: by its status where one is known, else by its words; `server`
-    otherwise.
+def classified(message: str, status: int | None = None, *, now: datetime | None = None) -> Fault:
+    """A recorded sentence as a fault, by its status (also where it stands in the words alone) and its words. `now` is
+    the time at which it was said, for the times of the day in it.
     """
-    message = message.strip() or "the model call failed"
-    status = status if status is not None and 100 <= status < 1_000 else None
-    text = f"{status or ''} {message[:_LIMIT].lower()}"
-    kind = next((kind for pattern, kind in _PATTERNS if pattern.search(text)), FaultKind.SERVER)
-    return Fault(kind=kind, message=message[:_LIMIT], status=status)
+    message = message.strip()
+    if not message:
+        return Fault(kind=FaultKind.SERVER, message="the model call failed")
+    found = _STATUS.search(message[:_LIMIT]) if status is None else None
+    told = status if found is None else int(next(group for group in found.groups() if group))
+    told = told if told is not None and 400 <= told < 600 else None
+    fault = fault_of_words(message[:_LIMIT], told, now=now)
+    known = status if status is not None and 100 <= status < 1_000 else None
+    return fault.model_copy(update={"message": message[:_LIMIT], "status": known})
 
 
 _UNKNOWN_TOOL = re.compile(
