@@ -9,7 +9,7 @@ from tui_agent.call_names import short_input
 from tui_agent.core import events
 from tui_agent.core.names import FINISH, UPDATE_PLAN
 from tui_agent.core.projections.background import in_words
-from tui_agent.quantities import counted, seconds
+from tui_agent.quantities import counted, resets, seconds
 from tui_agent.terminal_text import one_line, revealed_line
 
 if TYPE_CHECKING:
@@ -117,6 +117,10 @@ _MAKERS: dict[type[events.Event], Callable[[Any, Signs], str]] = {
         f"{one_line(event.failure.message)}{_by(event.rule)}"
     ),
     events.ModelFaulted: _fault,
+    events.LimitWaitStarted: lambda event, signs: (
+        f"{signs.notice} the run waits for the limit of {one_line(event.model)}, which "
+        f"{resets(event.until, event.at)}{_by(event.rule)}"
+    ),
     events.EscalationRaised: lambda event, signs: f"{signs.asks} {one_line(event.question)}{_by(event.rule)}",
     events.Compacted: _compacted,
     events.CompactionFailed: lambda event, signs: (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 
@@ -80,6 +81,33 @@ def time_of_day(at: float) -> str:
     moment = time.localtime(at)
     today = time.localtime()[:3] == moment[:3]
     return time.strftime("%H:%M:%S" if today else "%m-%d %H:%M", moment)
+
+
+def resets(at: float, now: float) -> str:
+    """When a limit resets: `resets 15:00 (in 2 h 13 min)`; moments since 1970."""
+    return f"resets {clock_time(at, now)} ({_ahead(at - now)})"
+
+
+def clock_time(at: float, now: float) -> str:
+    """The time of the day, with the day where it is not today's: `15:00`, `Sun 15:00`, `14 Sep 15:00`."""
+    try:
+        moment, today = time.localtime(at), time.localtime(now)
+    except (ValueError, OverflowError, OSError):
+        return "at no time that a clock shows"
+    near = time.strftime("%a ", moment) if abs(at - now) < 6 * 86_400 else time.strftime(" %b ", moment)
+    day = f"{moment.tm_mday}{near}" if near.startswith(" ") else near
+    return f"{'' if moment[:3] == today[:3] else day}{moment.tm_hour:02d}:{moment.tm_min:02d}"
+
+
+def _ahead(left: float) -> str:
+    """`in 2 h 13 min`, in the two largest units that there are."""
+    minutes = max(0, math.ceil(left / 60))
+    if left < 60:
+        return "now" if left <= 0 else f"in {max(1, round(left))} s"
+    parts = [(minutes // 1_440, "d"), (minutes % 1_440 // 60, "h"), (minutes % 60, "min")]
+    while not parts[0][0]:
+        parts.pop(0)
+    return "in " + " ".join(f"{number} {unit}" for number, unit in parts[:2] if number)
 
 
 def age(seconds: float) -> str:

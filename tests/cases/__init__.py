@@ -103,6 +103,9 @@ class Fault(Form):
     message: str = "scripted"
     retry_after: float | None = None
     """Seconds that the provider asks for."""
+    status: int | None = None
+    resets_in: float | None = None
+    """Seconds until the limit resets, as the provider says."""
     limit: int | None = None
     """Tokens that the error names as the model's limit."""
 
@@ -110,7 +113,7 @@ class Fault(Form):
 class Answer(Form):
     """The operator answers the question that is open."""
 
-    choice: Literal["answer", "retry", "edit", "skip", "partial", "stop"]
+    choice: Literal["answer", "retry", "wait", "edit", "skip", "partial", "stop"]
     says: str = ""
     call: Call | None = None
     """The edited call and its outcome (`edit`): the engine runs it itself."""
@@ -202,10 +205,14 @@ class Expect(Form):
 
     # A fault
     action: (
-        Literal["retry", "fallback", "shrink", "next_iteration", "ask", "degrade", "stop", "text_calls"]
+        Literal[
+            "retry", "wait", "fallback", "shrink", "next_iteration", "ask", "degrade", "stop", "text_calls"
+        ]
         | None
     ) = None
     fault_rule: str | None = None
+    waits_by: str | None = None
+    """The rule by which the run began to wait for a limit in this step; "": it did not."""
     calls_model: str | None = None
     """The model that the next call goes to; the run's own is `first/model`."""
 
@@ -243,7 +250,7 @@ class Expect(Form):
     def rule_ids(self) -> frozenset[str]:
         """Every rule that the expectation names."""
         single = (self.rule, self.refused_by, self.fault_rule, self.asked_by, self.ended_by)
-        single = (*single, self.cut_by, self.summary_by, self.warned_by)
+        single = (*single, self.cut_by, self.summary_by, self.warned_by, self.waits_by)
         return frozenset(rule for rule in (*single, *self.rules, *self.note_rules, *self.repairs) if rule)
 
 
@@ -282,6 +289,9 @@ class Case(Form):
     """The run's tools; empty: those that the case names and the usual ones."""
     fallbacks: tuple[str, ...] = ()
     fallbacks_by_kind: dict[str, tuple[str, ...]] = {}
+    on_limit: Literal["wait", "fallback", "stop"] | None = None
+    """What happens where a limit of use is reached."""
+    wait_at_most: float = 21_600.0
     proves: tuple[str, ...]
     why: str
     source: str = ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,7 +82,9 @@ class CaseModel:
                 events.Fault(
                     kind=action.kind,
                     message=message,
+                    status=action.status,
                     retry_after=_quick(action.retry_after),
+                    resets_at=None if action.resets_in is None else time.time() + action.resets_in,
                     window=action.limit,
                 )
             )
@@ -100,6 +103,12 @@ class CaseModel:
 def _quick(seconds: float | None) -> float | None:
     """No test waits; a wait that is too long to be made stays what it is."""
     return seconds if seconds is None or seconds > 300 else 0.0
+
+
+def _skipped(session: Session, event: events.Event) -> None:
+    """No test waits for a limit either."""
+    if isinstance(event, events.LimitWaitStarted):
+        asyncio.get_running_loop().call_soon(session.skip_wait)
 
 
 def _tool_call(identity: str, call: Call) -> events.ToolCall:
@@ -205,6 +214,7 @@ class LoopPlayer:
             checkpoints=MemoryCheckpoints(self.workspace),
         )
         session.subscribe(self._heard)
+        session.subscribe(lambda event, _: _skipped(session, event))
         try:
             await session.submit("a task")
             await self._settled(session)
@@ -238,6 +248,8 @@ class LoopPlayer:
             **case.budgets,
             fallback_models=case.fallbacks,
             fallbacks=case.fallbacks_by_kind,
+            on_limit=case.on_limit,
+            wait_at_most=case.wait_at_most,
             tool_calls=case.tool_calls,
             on_escalation=case.on_escalation,
             recovery={

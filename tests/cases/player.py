@@ -170,6 +170,8 @@ class Player:
                 advisor="other/model" if case.advice else "",
                 fallback_models=case.fallbacks,
                 fallbacks=case.fallbacks_by_kind,
+                on_limit=case.on_limit,
+                wait_at_most=case.wait_at_most,
                 operator_present=case.operator == "present",
                 on_escalation=case.on_escalation,
             )
@@ -263,7 +265,12 @@ class Player:
         call = self._called()
         message = fault.message if fault.limit is None else f"the maximum is {fault.limit} tokens"
         happened = events.Fault(
-            kind=fault.kind, message=message, retry_after=fault.retry_after, window=fault.limit
+            kind=fault.kind,
+            message=message,
+            status=fault.status,
+            retry_after=fault.retry_after,
+            resets_at=None if fault.resets_in is None else self.state.at + fault.resets_in,
+            window=fault.limit,
         )
         self._feed(model_faulted(self.state, happened, call.model, 0.5))
 

@@ -45,6 +45,7 @@ def _found(view: View) -> dict[str, Any]:
     verdicts = _of(view, events.VerdictReached)
     refused = _of(view, events.ToolRefused)
     faults = _of(view, events.ModelFaulted)
+    waits = _of(view, events.LimitWaitStarted)
     notes = _of(view, events.NotePrepared)
     cuts = _of(view, events.WindowCut)
     summaries = [*_of(view, events.Compacted), *_of(view, events.CompactionFailed)]
@@ -55,6 +56,7 @@ def _found(view: View) -> dict[str, Any]:
     level = joined.level if joined else events.Level.CONTINUE
     ended = state.phase is Phase.DONE
     return {
+        "waits_by": waits[-1].rule if waits else "",
         "verdict": level,
         "at_least": level,
         "at_most": level,

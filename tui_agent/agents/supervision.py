@@ -162,15 +162,19 @@ class Supervisor:
             operator_present=False,
             can_shrink=False,
             jitter=random.SystemRandom().random(),
+            now=time.time(),
+            on_limit="wait",
         )
-        if decided.action != "retry" or self.resumes >= self._limits.resumes:
+        if decided.action not in {"retry", "wait"} or self.resumes >= self._limits.resumes:
             self.why = f"{fault.kind.in_words}: {one_line(fault.message, 200)}"
             return False
         if self._limits.usd is not None and self._followed.spent() is None:
             self.why = "what it has spent is not known, and --max-cost bounds it"
             return False
         self._faults = self._faults.apply(
-            events.ModelFaulted(fault=fault, iteration=1, attempt=1, action="retry", delay=decided.delay)
+            events.ModelFaulted(
+                fault=fault, iteration=1, attempt=1, action=decided.action, delay=decided.delay
+            )
         )
         self.say(f"{fault.kind.in_words}: it goes on in {whole_seconds(decided.delay)}")
         await asyncio.sleep(decided.delay)

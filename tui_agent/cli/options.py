@@ -12,7 +12,7 @@ from textwrap import indent
 from typing import Any, NoReturn
 
 from tui_agent.config.errors import nearest
-from tui_agent.core.names import APPROVALS, POLICIES, REASONING_EFFORTS, SANDBOX_MODES
+from tui_agent.core.names import APPROVALS, ON_LIMIT, POLICIES, REASONING_EFFORTS, SANDBOX_MODES
 
 
 class UsageError(Exception):
@@ -173,6 +173,17 @@ def add_run_options(parser: Parser) -> None:
     )
     group.add_argument(
         "--fallback-models", metavar="A,B", help="models to try, in order, when the first cannot be reached"
+    )
+    group.add_argument(
+        "--on-limit",
+        choices=ON_LIMIT,
+        help="what happens where the model's limit of use is reached (else you are asked; alone: fallback)",
+    )
+    group.add_argument(
+        "--wait-at-most",
+        type=amount,
+        metavar="SECONDS",
+        help="how long a run waits by itself for a limit to reset (default: 21600)",
     )
     group.add_argument("--summary-model", metavar="NAME", help="the model for summaries, perhaps a cheap one")
     group.add_argument(

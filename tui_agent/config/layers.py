@@ -48,7 +48,7 @@ IN_A_PROJECTS_PROFILE = frozenset({"model", "reasoning_effort", "temperature", "
 
 LIMITS = (
     *BUDGET_KEYS,
-    *("max_iterations", "timeout", "context_tokens"),
+    *("max_iterations", "timeout", "context_tokens", "wait_at_most"),
     *("parameters.max_tokens", "recovery.model_tries", "recovery.bad_output_retries", "recovery.shrinks"),
 )
 """What bounds the expense of a run: a project may lower it, never raise it."""
@@ -92,6 +92,8 @@ def environment_layer(environ: Mapping[str, str], schema: Schema) -> tuple[Layer
         if not variable.upper().startswith(PREFIX) or text == "":
             continue
         section, _, inner = variable[len(PREFIX) :].lower().partition("__")
+        if section == MODEL_TABLE and inner in MODEL_KEYS:
+            section, inner = MODEL_KEYS[inner], ""
         if section == "config" and not inner:
             continue
         if section not in schema or (inner and inner not in (schema[section] or ())):
@@ -144,6 +146,9 @@ def file_layer(path: Path, schema: Schema) -> tuple[Layer, list[Problem]]:
         table, problems = _read_toml(path), []
     except _UnreadableError as unreadable:
         return layer, [Problem(str(path), "", str(unreadable))]
+    if isinstance(table.get(MODEL_TABLE), dict):
+        table, found = _without_model_table(str(path), table)
+        problems += found
     for key, value in table.items():
         if key not in schema:
             problems.append(_unknown(str(path), key, value, schema))
@@ -158,6 +163,21 @@ def file_layer(path: Path, schema: Schema) -> tuple[Layer, list[Problem]]:
             value = {name: item for name, item in value.items() if name in inner}
         layer.values[key] = value
     return layer, problems
+
+
+MODEL_TABLE = "model"
+MODEL_KEYS: Mapping[str, str] = {"name": "model", "on_limit": "on_limit", "wait_at_most": "wait_at_most"}
+"""Keys of the table `[model]`, and the settings that they are."""
+
+
+def _without_model_table(where: str, table: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """The settings with those of `[model]` among them: `on_limit` in the table is `on_limit` beside it."""
+    inner: dict[str, Any] = table[MODEL_TABLE]
+    problems = [
+        _unknown(where, f"{MODEL_TABLE}.{key}", inner[key], MODEL_KEYS) for key in inner.keys() - MODEL_KEYS
+    ]
+    rest = {key: value for key, value in table.items() if key != MODEL_TABLE}
+    return {**rest, **{name: inner[key] for key, name in MODEL_KEYS.items() if key in inner}}, problems
 
 
 def _unknown(where: str, key: str, value: object, names: Iterable[str]) -> Problem:

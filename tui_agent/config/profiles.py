@@ -140,6 +140,8 @@ class FallbackSettings(BaseModel, frozen=True, extra="forbid"):
 
     rate_limit: tuple[str, ...] = ()
     """Too many requests, when the tries are used up."""
+    usage_limit: tuple[str, ...] = ()
+    """A limit of use by the hour, day or week is reached, unless it is waited for: at once."""
     overloaded: tuple[str, ...] = ()
     """The provider is overloaded, when the tries are used up."""
     connection: tuple[str, ...] = ()
@@ -152,6 +154,8 @@ class FallbackSettings(BaseModel, frozen=True, extra="forbid"):
     """The reply broke off, when the tries are used up."""
     bad_output: tuple[str, ...] = ()
     """Empty or malformed output, when the tries are used up."""
+    unknown: tuple[str, ...] = ()
+    """An answer that no rule knows, when the tries are used up."""
     context_overflow: tuple[str, ...] = ()
     """The prompt is too long: at once, before the request is shortened."""
     auth: tuple[str, ...] = ()

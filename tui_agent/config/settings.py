@@ -62,9 +62,11 @@ from tui_agent.config.sections import (
 )
 from tui_agent.core.names import (
     BUDGET_KEYS,
+    LONGEST_WAIT,
     Approval,
     Decision,
     OnEscalation,
+    OnLimit,
     OutputForm,
     PolicyName,
     ToolCallForm,
@@ -127,6 +129,12 @@ class Settings(BaseModel):
     """Share of a budget at which you are warned."""
     fallback_models: tuple[str, ...] = ()
     """Models to try, in order, when the chosen one cannot be reached."""
+    on_limit: OnLimit | None = None
+    """What happens where the model's limit of use is reached. wait: the run sleeps until it resets, and survives a
+    restart; fallback: the fallback models; stop: the run ends. Unset: you are asked; with nobody there the fallback
+    models are tried, then the run ends. A limit that resets within five minutes is waited for."""
+    wait_at_most: Seconds = LONGEST_WAIT
+    """Seconds that a run waits by itself for a limit to reset; what takes longer is no wait."""
     summary_model: str = ""
     """Model that writes summaries of long conversations, perhaps a cheap one; empty: the chosen one."""
     compact_at: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.85

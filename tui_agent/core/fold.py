@@ -164,6 +164,8 @@ def _run_started(state: RunState, event: events.RunStarted) -> Changes:
         tools_tokens=event.tools_tokens,
         fallback_models=event.fallback_models,
         fallbacks=event.fallbacks,
+        on_limit=event.on_limit,
+        wait_at_most=event.wait_at_most,
         summary_model=event.summary_model,
         compact_at=event.compact_at,
         advisor=event.advisor,
@@ -194,6 +196,7 @@ def _run_started(state: RunState, event: events.RunStarted) -> Changes:
         "judged": True,
         "advised": False,
         "fault": None,
+        "waiting": None,
         "answer": None,
         "text_answer": None,
         "cut_text": "",
@@ -294,6 +297,7 @@ def _model_call_started(state: RunState, event: events.ModelCallStarted) -> Chan
         "note": None,
         "note_edited": False,
         "fault": None,
+        "waiting": None,
         "answer": None,
     }
 
@@ -305,8 +309,15 @@ def _model_window_learned(state: RunState, event: events.ModelWindowLearned) -> 
 def _model_faulted(state: RunState, event: events.ModelFaulted) -> Changes:
     budget = state.run.context_tokens if event.context_tokens is None else event.context_tokens
     run = evolve(state.run, retry_at=event.at + event.delay, context_tokens=budget)
-    phase = Phase.BACKOFF if event.action in {"retry", "fallback", "shrink", "text_calls"} else Phase.READY
-    changes: Changes = {"phase": phase, "run": run, "note": state.sent_note, "fault": event, "answer": None}
+    again = event.action in {"retry", "wait", "fallback", "shrink", "text_calls"}
+    changes: Changes = {
+        "phase": Phase.BACKOFF if again else Phase.READY,
+        "run": run,
+        "note": state.sent_note,
+        "fault": event,
+        "waiting": None,
+        "answer": None,
+    }
     if event.action == "text_calls":
         changes["text_models"] = state.text_models | {event.model}
     ratio = counted(state, event.fault.prompt_tokens)
@@ -322,11 +333,20 @@ def _model_faulted(state: RunState, event: events.ModelFaulted) -> Changes:
     return changes
 
 
+def _limit_wait_started(state: RunState, event: events.LimitWaitStarted) -> Changes:
+    return {
+        "phase": Phase.BACKOFF,
+        "waiting": event,
+        "run": evolve(state.run, retry_at=event.until),
+    }
+
+
 def _wait_skipped(state: RunState, event: events.WaitSkipped) -> Changes:
-    fault = state.fault
+    fault, waiting = state.fault, state.waiting
     if fault is None or state.phase is not Phase.BACKOFF:
         return {}
     return {
+        "waiting": None if waiting is None else waiting.with_values({"until": event.at}),
         "fault": fault.model_copy(update={"delay": 0.0}),
         "run": evolve(state.run, retry_at=event.at),
     }
@@ -398,6 +418,7 @@ def _iteration_finished(state: RunState, event: events.IterationFinished) -> Cha
         "iteration_open": False,
         "judged": False,
         "interrupted": False,
+        "waiting": None,
         "answer": None,
     }
     reply = state.recovery.reply
@@ -568,6 +589,7 @@ def _run_finished(state: RunState, event: events.RunFinished) -> Changes:
         "escalation": None,
         "iteration_open": False,
         "interrupted": False,
+        "waiting": None,
     }
 
 
@@ -586,6 +608,7 @@ _HANDLERS: dict[type[events.Event], Callable[[RunState, Any], Changes]] = {
     events.ModelCallStarted: _model_call_started,
     events.ModelWindowLearned: _model_window_learned,
     events.ModelFaulted: _model_faulted,
+    events.LimitWaitStarted: _limit_wait_started,
     events.WaitSkipped: _wait_skipped,
     events.ToolSucceeded: _tool_succeeded,
     events.Interrupted: _interrupted,

@@ -36,6 +36,11 @@ SandboxMode = Literal["auto", "off", "require"]
 """`--sandbox`: what works here, none, or no start without one."""
 SANDBOX_MODES: tuple[SandboxMode, ...] = get_args(SandboxMode)
 OnEscalation = Literal["partial", "continue", "stop"]
+OnLimit = Literal["wait", "fallback", "stop"]
+"""What happens by itself where a model's limit of use is reached."""
+ON_LIMIT: tuple[OnLimit, ...] = get_args(OnLimit)
+LONGEST_WAIT = 21_600.0
+"""Seconds that a run waits by itself for a limit to reset, unless the operator chose a time."""
 
 
 def unanswered(policy: str, chosen: OnEscalation | None) -> OnEscalation:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tui_agent.core import events
 from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
-from tui_agent.core.names import Decision, Phase, ToolCallForm
+from tui_agent.core.names import LONGEST_WAIT, Decision, OnLimit, Phase, ToolCallForm
 from tui_agent.core.projections.background import BackgroundFacts
 from tui_agent.core.projections.conversation import Conversation
 from tui_agent.core.projections.history import History
@@ -68,6 +68,8 @@ class RunFacts:
     fallback_models: tuple[str, ...] = ()
     fallbacks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By kind of fault, before those."""
+    on_limit: OnLimit | None = None
+    wait_at_most: float = LONGEST_WAIT
     summary_model: str = ""
     """Writes the summaries of the conversation; empty: `model`. Any `Model` takes it as a request's model."""
     compact_at: float = 0.85
@@ -142,6 +144,8 @@ class RunState:
     """The iteration that ended last has its verdict."""
     fault: events.ModelFaulted | None = None
     """The model call that failed last, until another is made."""
+    waiting: events.LimitWaitStarted | None = None
+    """The run waits for a limit to reset, before the next call."""
     budget_answer: events.EscalationAnswered | None = None
     """What was answered when a budget was used up."""
     warned: frozenset[str] = frozenset()

@@ -10,13 +10,16 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 if TYPE_CHECKING:
     import httpx
 
 LONGEST_WAIT = 5.0
 """Seconds for all questions together."""
+
+SMALLEST_WINDOW, LARGEST_WINDOW = 128, 1 << 31
+"""Tokens; what is less or more says nothing."""
 
 _LARGEST_ANSWER = 8_000_000
 """Bytes; a gateway's list of models is long."""
@@ -99,9 +102,15 @@ def window_in(
         places = [entry.get(field) for field in fields]
         places.append(meta.get("n_ctx") if isinstance(meta, Mapping) else None)
         for tokens in places:
-            if isinstance(tokens, int) and tokens > 0:
-                return tokens
+            if _is_window(tokens):
+                return int(tokens)
     return None
+
+
+def _is_window(tokens: Any) -> TypeGuard[float]:
+    """Whether a field is a number of tokens that some window has: `true` is none, nor is a handful or 2 to the 70th."""
+    number = isinstance(tokens, int | float) and not isinstance(tokens, bool)
+    return number and SMALLEST_WINDOW <= tokens <= LARGEST_WINDOW
 
 
 def _names(entry: Mapping[str, Any]) -> Iterator[str]:

@@ -220,7 +220,7 @@ def _chosen(asked: EscalationRaised, choice: Choice) -> Dialogue[EscalationReply
                 if edited is None
                 else EscalationReply("edit", input=edited)
             )
-        case "retry" | "skip" | "partial" | "stop":
+        case "retry" | "wait" | "skip" | "partial" | "stop":
             return EscalationReply(kind)
         case _:
             return LinePrompt(("? reads the question again.",), why=asked.seq)

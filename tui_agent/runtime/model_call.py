@@ -9,7 +9,7 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -37,6 +37,7 @@ from tui_agent.runtime.claimed_files import Unseen, unseen
 from tui_agent.runtime.coalesce import ReplyStream
 from tui_agent.runtime.operator import RequestOutline
 from tui_agent.runtime.recorder import Recorder
+from tui_agent.runtime.waiting import Wait
 from tui_agent.tools.registry import InvalidCall, ParsedCall, ToolRegistry
 
 _NO_PARAMETERS = ModelParameters()
@@ -100,6 +101,7 @@ class ModelCaller:
         images: Path,
         workspace: Path,
         jitter: Callable[[], float],
+        wait: Wait | None = None,
     ) -> None:
         """`silence_timeout` in seconds; `waits_for_prompts`: a server nearby may take longer for its
         first word. `images`: the folder with the copies of the images that messages hold. `workspace`: where files that
@@ -113,7 +115,7 @@ class ModelCaller:
         self._api_base = api_base
         self._silence_timeout = silence_timeout
         self._waits_for_prompts = waits_for_prompts
-        self._wake = asyncio.Event()
+        self._wait = wait or Wait()
         self._tools_ready = tools_ready
         self._server_of = server_of
         self._images = images
@@ -244,25 +246,19 @@ class ModelCaller:
         the call failed.
         """
         await self._tools_ready()
-        if step.delay:
-            await self._wait(step.delay)
+        if step.delay or step.until is not None:
+            await self._wait.wait(step.delay, step.until)
         try:
             return await self._attempt(step)
         except ModelFault as raised:
             state = self._recorder.state
-            self._recorder.record(model_faulted(state, raised.fault, step.model, self._jitter()))
+            now = self._wait.wall()
+            self._recorder.record(model_faulted(state, raised.fault, step.model, self._jitter(), now))
             return {}
 
     def skip_wait(self) -> None:
         """Make the next try of the call that waits now."""
-        self._wake.set()
-
-    async def _wait(self, delay: float) -> None:
-        """Until `delay` seconds are over or the wait is skipped."""
-        self._wake.clear()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(delay):
-                await self._wake.wait()
+        self._wait.skip()
 
     async def _attempt(self, step: CallModel) -> Mapping[str, ParsedCall]:
         state = self._recorder.state

@@ -117,7 +117,7 @@ class EscalationCard(Card):
             case "edit":
                 self.add_class("-editing")
                 self.query_one(ArgumentsEditor).open()
-            case "retry" | "skip" | "partial" | "stop":
+            case "retry" | "wait" | "skip" | "partial" | "stop":
                 self._reply(kind, text)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

@@ -36,7 +36,7 @@ from tui_agent.frontend.lines.styled import (
     wrap_spans,
 )
 from tui_agent.headline import headline
-from tui_agent.quantities import compact, counted, dollars, seconds
+from tui_agent.quantities import compact, counted, dollars, resets, seconds
 from tui_agent.terminal_text import one_line, revealed_line, sanitize
 
 if TYPE_CHECKING:
@@ -293,7 +293,7 @@ def _try(entry: entries.FaultEntry, width: int) -> Line:
 
 
 def _waits(entry: entries.FaultEntry, context: BlockContext) -> bool:
-    return entry.action == "retry" and context.open and context.waiting
+    return entry.action in {"retry", "wait"} and context.open and context.waiting
 
 
 def _wait(entry: entries.FaultEntry, context: BlockContext) -> list[Span]:
@@ -301,7 +301,8 @@ def _wait(entry: entries.FaultEntry, context: BlockContext) -> list[Span]:
     total = max(0.001, entry.until - entry.at)
     left = min(total, max(0.0, entry.until - context.now))  # however the clock jumps
     done = min(_WAIT_CELLS, max(0, round(_WAIT_CELLS * (1 - left / total))))
-    what = str(entry.fault.status or entry.fault.kind.in_words)
+    limit = entry.action == "wait"
+    what = resets(entry.until, context.now) if limit else str(entry.fault.status or entry.fault.kind.in_words)
     bar = "▰" * done + "▱" * (_WAIT_CELLS - done)
     return [
         Span(f"{what} ", "warn bold"),
@@ -319,6 +320,9 @@ def _what_then(entry: entries.FaultEntry) -> list[Span]:
     match entry.action:
         case "retry":
             went = f"tried again after {seconds(max(0.0, entry.until - entry.at))}"
+            return [Span(f"{tried} failed, {went}", "muted")]
+        case "wait":
+            went = f"waited {seconds(max(0.0, entry.until - entry.at))} for the limit to reset"
             return [Span(f"{tried} failed, {went}", "muted")]
         case "fallback":
             return [

@@ -9,7 +9,7 @@ from tui_agent.core.names import Approval, Phase
 from tui_agent.frontend.lines.glyphs import MODES, spinner
 from tui_agent.frontend.lines.mode import elapsed, mode_of, server_asks
 from tui_agent.frontend.lines.styled import Line, Span, clip, fit, fit_middle, width_of
-from tui_agent.quantities import compact, counted, dollars, seconds, whole_seconds
+from tui_agent.quantities import compact, counted, dollars, resets, seconds, whole_seconds
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -201,6 +201,8 @@ def _activity(state: RunState, now: float, turning: float | None) -> tuple[Span,
             what = "no text" if reply is not None and reply.heard else "no word yet"
             pause = f", {what} for {whole_seconds(silent)}" if silent >= SILENT else ""
             return (Span(f"{spinner(turning)} model{attempt}{pause}", "model"),)
+        case Phase.BACKOFF if state.waiting is not None:
+            return (Span(f"≈ limit {resets(state.waiting.until, now)}", "warn"),)
         case Phase.BACKOFF:
             return (Span(f"≈ retry in {seconds(state.run.retry_at - now)}", "warn"),)
         case Phase.READY:

@@ -16,6 +16,7 @@ INTERRUPTED = "interrupted"
 _ANSWER_RULES = {
     "answer": Rule.OPERATOR_ANSWER,
     "retry": Rule.OPERATOR_RETRY,
+    "wait": Rule.OPERATOR_WAIT,
     "edit": Rule.OPERATOR_EDIT,
     "skip": Rule.OPERATOR_SKIP,
     "partial": Rule.OPERATOR_PARTIAL,

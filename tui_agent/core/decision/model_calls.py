@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from tui_agent.core import events
 from tui_agent.core.decision.steps import CallModel, LearnWindow, Record, Step, Summarise
 from tui_agent.core.recovery import model_faults
@@ -10,6 +12,9 @@ from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request import compaction, window
 from tui_agent.core.request.tokens import REPLY_ROOM, budget, counted, overhead, room_for_history, scale
 from tui_agent.core.state import SUMMARY_TRIES, RunFacts, RunState
+
+NEARLY_FULL = 0.8
+"""Share of the window from which on a refusal without a reason may mean that the request is too long."""
 
 
 def before_reply(state: RunState) -> Step:
@@ -20,7 +25,7 @@ def before_reply(state: RunState) -> Step:
         message = state.queue[0]
         said = events.OperatorSpoke(text=message.text, queued=message.id, images=message.images)
         return Record((said,))
-    model = state.recovery.faults.usable(run.model)
+    model = state.recovery.faults.usable(run.model, state.at)
     return _call(state, CallModel(model, run.attempt + 1, state.note))
 
 
@@ -28,7 +33,7 @@ def _call(state: RunState, call: CallModel) -> Step:
     """The call, once the model's window is known and the history fits into it."""
     run = state.run
     # While a server is waited for, it cannot be asked.
-    if run.context_tokens is None and call.model not in state.windows and not call.delay:
+    if run.context_tokens is None and call.model not in state.windows and not call.delay and not call.until:
         return LearnWindow(call.model)
     if run.iteration == 1 and not run.attempt and (refused := _too_small(state, call.model)) is not None:
         return Record((refused,))
@@ -103,14 +108,33 @@ def _after_fault(state: RunState, fault: events.ModelFaulted) -> Step:
     match fault.action:
         case "retry" | "shrink" | "text_calls":
             faults = state.recovery.faults
-            model = fault.model if faults.used_fallbacks else faults.usable(run.model)
+            model = fault.model if faults.used_fallbacks else faults.usable(run.model, state.at)
             return _call(state, CallModel(model, run.attempt + 1, state.note, fault.delay))
+        case "wait":
+            return _waited(state, fault, "policy", Rule.MODEL_WAIT)
         case "fallback":
             return _call(state, CallModel(fault.next_model, run.attempt + 1, state.note))
         case "ask":
             return _after_fault_question(state, fault)
         case _:
             return Record((events.IterationFinished(iteration=run.iteration),))
+
+
+def _waited(
+    state: RunState, fault: events.ModelFaulted, by: Literal["operator", "policy"], rule: Rule
+) -> Step:
+    """The wait for a limit, which is in the journal before it begins; then the call of the same model."""
+    waiting = state.waiting
+    if waiting is None:
+        until = state.at if fault.until is None else fault.until
+        iteration = state.run.iteration
+        return Record(
+            (events.LimitWaitStarted(model=fault.model, until=until, iteration=iteration, by=by, rule=rule),)
+        )
+    planned = max(0.0, waiting.until - waiting.at)
+    return _call(
+        state, CallModel(waiting.model, state.run.attempt + 1, state.note, planned, until=waiting.until)
+    )
 
 
 def _after_fault_question(state: RunState, fault: events.ModelFaulted) -> Step:
@@ -123,8 +147,11 @@ def _after_fault_question(state: RunState, fault: events.ModelFaulted) -> Step:
             source="model",
             rule=Rule.MODEL_ASK,
             options=run.fallback_models,
+            until=fault.until,
         )
         return Record((asked,))
+    if answer.choice == "wait":
+        return _waited(state, fault, answer.by, Rule.OPERATOR_WAIT)
     if answer.choice not in {"retry", "answer", "edit"}:
         reason = fault.reason or model_faults.fault_words(fault.fault)
         rule = answer.rule or Rule.OPERATOR_STOP if answer.by == "operator" else Rule.MODEL_ASK
@@ -135,20 +162,33 @@ def _after_fault_question(state: RunState, fault: events.ModelFaulted) -> Step:
     return _call(state, CallModel(run.model, run.attempt + 1, state.note))
 
 
-def model_faulted(state: RunState, fault: events.Fault, model: str, jitter: float) -> events.ModelFaulted:
-    """The event of a failed call of `model`, with what happens next; `jitter` is a random number in [0, 1)."""
+def model_faulted(
+    state: RunState, fault: events.Fault, model: str, jitter: float, now: float | None = None
+) -> events.ModelFaulted:
+    """The event of a failed call of `model`, with what happens next; `jitter` is a random number in [0, 1), `now` the
+    time in seconds since 1970, else that of the newest event.
+    """
     run, recovery = state.run, state.recovery
     used = recovery.faults.used_fallbacks
     shrunk = _shrunk(state, model, fault)
+    limit = budget(state, model)
     plan = model_faults.plan(
         recovery.policy,
         recovery.faults,
         fault,
         operator_present=run.operator_present and state.closing is None,
-        fallbacks=tuple(n for n in _fallbacks(run, fault.kind) if n not in {run.model, model, *used}),
+        fallbacks=tuple(
+            n
+            for n in _fallbacks(run, fault.kind)
+            if n not in {run.model, model, *used, *recovery.faults.limited}
+        ),
         can_shrink=shrunk is not None,
         can_write_calls=run.tool_calls == "auto" and model not in state.text_models,
+        nearly_full=limit is not None and run.request_tokens >= NEARLY_FULL * limit,
         jitter=jitter,
+        now=state.at if now is None else now,
+        on_limit=run.on_limit,
+        wait_at_most=run.wait_at_most,
     )
     return events.ModelFaulted(
         fault=fault,
@@ -160,13 +200,16 @@ def model_faulted(state: RunState, fault: events.Fault, model: str, jitter: floa
         reason=plan.reason,
         delay=plan.delay,
         next_model=plan.next_model,
+        until=plan.until,
         context_tokens=shrunk if plan.action == "shrink" else None,
     )
 
 
 def _fallbacks(run: RunFacts, kind: events.FaultKind) -> tuple[str, ...]:
     """Models for a fault of this kind, in order; the general ones help where a model is out of reach."""
-    general = run.fallback_models if kind in model_faults.TRANSIENT else ()
+    # Where somebody is there, a limit is asked about, and these are among the answers.
+    limited = kind is events.FaultKind.USAGE_LIMIT and (run.on_limit is not None or not run.operator_present)
+    general = run.fallback_models if kind in model_faults.TRANSIENT or limited else ()
     return tuple(dict.fromkeys((*run.fallbacks.get(kind.value, ()), *general)))
 
 

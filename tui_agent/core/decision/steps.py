@@ -53,12 +53,17 @@ class Advise:
 
 @dataclass(frozen=True)
 class CallModel:
-    """Wait `delay` seconds, then send the request with `note`. `attempt` counts from 1 in the iteration."""
+    """Wait `delay` seconds, then send the request with `note`. `attempt` counts from 1 in the iteration.
+
+    `until`: a moment of the wall clock (seconds since 1970) at which the wait is over too, however long a process was
+    away meanwhile.
+    """
 
     model: str
     attempt: int
     note: str | None
     delay: float = 0.0
+    until: float | None = None
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from tui_agent.core.events.model import (
     CompactionFailed,
     CompactionRequested,
     CompactionStarted,
+    LimitWaitStarted,
     ModelCallStarted,
     ModelFaulted,
     ModelWindowLearned,

@@ -126,6 +126,8 @@ class EscalationRaised(Event):
     """Identity of the call that it is about."""
     options: tuple[str, ...] = ()
     """Answers that the model offers with `ask_operator`."""
+    until: float | None = None
+    """When the limit that it is about lets the next call through, in seconds since 1970; None: it is about none."""
     lane: str = ""
     """What the sub-agent does that needs the operator; empty: the run does."""
 
@@ -135,7 +137,7 @@ class EscalationAnswered(Event):
 
     type: Literal["escalation_answered"] = "escalation_answered"
     id: str
-    choice: Literal["answer", "retry", "edit", "skip", "partial", "stop", "continue"]
+    choice: Literal["answer", "retry", "wait", "edit", "skip", "partial", "stop", "continue"]
     text: str = ""
     message: str = ""
     rule: str = ""
@@ -159,6 +161,7 @@ class EscalationAnswered(Event):
             return f"nobody was asked: the run {then}"
         said = {
             "retry": "retry once",
+            "wait": "wait until it resets",
             "edit": "edited the call and retried it",
             "skip": "skip it",
             "partial": "end with a partial answer",

@@ -20,6 +20,7 @@ from tui_agent.core.events.model import (
     Compacted,
     CompactionFailed,
     CompactionStarted,
+    LimitWaitStarted,
     ModelCallStarted,
     ModelFaulted,
     ModelWindowLearned,
@@ -58,6 +59,7 @@ LaneStep = Annotated[
     | ReplyFinished
     | ReplyRejected
     | ModelFaulted
+    | LimitWaitStarted
     | CoherenceRepaired
     | ModelWindowLearned
     | WindowCut

@@ -202,12 +202,16 @@ class ModelFaulted(Event):
     iteration: int = 0
     attempt: int = 1
     model: str = ""
-    action: Literal["retry", "fallback", "shrink", "next_iteration", "degrade", "stop", "ask", "text_calls"]
+    action: Literal[
+        "retry", "wait", "fallback", "shrink", "next_iteration", "degrade", "stop", "ask", "text_calls"
+    ]
     rule: str = ""
     reason: str = ""
     """Why this action, in words."""
     delay: float = 0.0
     next_model: str = ""
+    until: float | None = None
+    """When a limit that was reached lets the next call through, in seconds since 1970; None: no limit was."""
     context_tokens: int | None = None
     """The window's new budget, when `action` is `shrink`."""
     partial_text: str = ""
@@ -219,6 +223,8 @@ class ModelFaulted(Event):
         match self.action:
             case "retry":
                 return f"try {self.attempt + 1} in {seconds(self.delay)}"
+            case "wait":
+                return f"the run waits {seconds(self.delay)}"
             case "fallback":
                 return f"falling back to {self.next_model}"
             case "shrink":
@@ -233,6 +239,18 @@ class ModelFaulted(Event):
                 return "the run ends with a partial answer"
             case "stop":
                 return "the run stops"
+
+
+class LimitWaitStarted(Event):
+    """The run waits for a limit to reset. It waits until the same moment however often the process ends meanwhile."""
+
+    type: Literal["limit_wait_started"] = "limit_wait_started"
+    model: str
+    until: float
+    """Seconds since 1970."""
+    iteration: int = 0
+    by: Literal["operator", "policy"] = "operator"
+    rule: str = ""
 
 
 class WaitSkipped(Event):

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from tui_agent.core.events.base import Event
-from tui_agent.core.names import Approval, OnEscalation, Outcome, ToolCallForm
+from tui_agent.core.names import LONGEST_WAIT, Approval, OnEscalation, OnLimit, Outcome, ToolCallForm
 from tui_agent.core.values import Image, Kept
 
 
@@ -45,6 +45,10 @@ class RunStarted(Event):
     """Tried in order, for one call at a time, when the model stays out of reach."""
     fallbacks: dict[str, tuple[str, ...]] = {}
     """The same by kind of fault (`FaultKind`), before those."""
+    on_limit: OnLimit | None = None
+    """What happens where the model's limit of use is reached; None: the operator is asked."""
+    wait_at_most: float = LONGEST_WAIT
+    """Seconds that it waits by itself for a limit to reset."""
     summary_model: str = ""
     """Writes the summaries of the conversation; empty: the run's own model."""
     advisor: str = ""

@@ -323,7 +323,23 @@ def _model_faulted(conversation: Conversation, event: events.ModelFaulted, _: Su
     return conversation._closed(*partial, fault, fault=None, reply=None)
 
 
-_TRIED_AGAIN = frozenset({"retry", "fallback", "shrink", "text_calls"})
+def _limit_wait_started(
+    conversation: Conversation, event: events.LimitWaitStarted, _: Surroundings
+) -> Conversation:
+    """The fault is open again while the run waits: it shows how long, and the keys that end the wait."""
+    newest = conversation.entries.tail(max(0, len(conversation.entries) - _LOOKED_BACK))
+    closed = next((entry for entry in reversed(newest) if isinstance(entry, FaultEntry)), None)
+    before = conversation.fault or (None if closed is None else evolve(closed, seq=event.seq, earlier=()))
+    if before is None:
+        return conversation
+    waits = {"action": "wait", "at": event.at, "until": event.until, "rule": event.rule}
+    return evolve(conversation, fault=evolve(before, **waits, then="the run waits for the limit to reset"))
+
+
+_LOOKED_BACK = 8
+"""Closed entries among which the fault stands that the operator was asked about."""
+
+_TRIED_AGAIN = frozenset({"retry", "wait", "fallback", "shrink", "text_calls"})
 """What is done about a fault within the iteration; the tries make one entry."""
 
 
@@ -607,6 +623,7 @@ _HANDLERS: dict[type[events.Event], Callable[[Conversation, Any, Surroundings], 
     events.ReplyFinished: _reply_finished,
     events.ReplyRejected: _reply_rejected,
     events.ModelFaulted: _model_faulted,
+    events.LimitWaitStarted: _limit_wait_started,
     events.CompactionStarted: _compaction_started,
     events.Compacted: _compacted,
     events.CompactionFailed: _compaction_failed,

@@ -13,7 +13,7 @@ from tui_agent.core.names import MODEL_CALL, REPLY_FORM
 from tui_agent.core.projections.incidents import Incident
 from tui_agent.core.recovery.verdict import BREAKER
 from tui_agent.headline import headline
-from tui_agent.quantities import counted
+from tui_agent.quantities import counted, resets
 from tui_agent.terminal_text import one_line
 
 
@@ -170,6 +170,10 @@ _DESCRIPTIONS: dict[type[events.Event], Describe] = {
     events.WindowCut: lambda event: ("window", _cut(event)),
     events.Compacted: _compacted,
     events.CompactionFailed: lambda event: ("window", f"no summary: {event.in_words}"),
+    events.LimitWaitStarted: lambda event: (
+        "fault",
+        f"the run waits for the limit, which {resets(event.until, event.at)}",
+    ),
     events.WaitSkipped: lambda _: ("operator", "the wait was skipped"),
     events.BreakerSet: lambda event: (
         "breaker",

@@ -91,6 +91,7 @@ class Rule(StrEnum):
 
     # Failed model calls
     MODEL_RETRY = "model.retry"
+    MODEL_WAIT = "model.wait"
     MODEL_FALLBACK = "model.fallback"
     MODEL_SHRINK = "model.shrink"
     MODEL_TEXT_CALLS = "model.text_calls"
@@ -127,6 +128,7 @@ class Rule(StrEnum):
 
     # The operator
     OPERATOR_RETRY = "operator.retry"
+    OPERATOR_WAIT = "operator.wait"
     OPERATOR_EDIT = "operator.edit"
     OPERATOR_SKIP = "operator.skip"
     OPERATOR_ANSWER = "operator.answer"

@@ -80,6 +80,7 @@ def _lines(event: events.Event, answer: Answer) -> Iterator[str]:
             | events.ReplyRejected()
             | events.CoherenceRepaired()
             | events.BreakerSet()
+            | events.LimitWaitStarted()
             | events.WaitSkipped()
             | events.BudgetRaised()
             | events.ClosingTurnOpened()
@@ -216,6 +217,8 @@ def _fault(event: events.Event) -> Iterator[str]:
         case events.CoherenceRepaired():
             repairs = ", ".join(f"{kind} ×{count}" for kind, count in sorted(event.repairs.items()))
             yield f"» COHERENCE {repairs}"
+        case events.LimitWaitStarted():
+            yield f"» WAITS FOR THE LIMIT OF {event.model}{by_rule(event.rule)}"
         case events.WaitSkipped():
             yield "» THE WAIT WAS SKIPPED"
         case events.ClosingTurnOpened():

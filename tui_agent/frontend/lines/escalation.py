@@ -16,6 +16,7 @@ from tui_agent.core.projections.entries import CallEntry, FaultEntry, OperatorEn
 from tui_agent.core.recovery.signature import normalise
 from tui_agent.frontend.lines.passages import GAP, Choice, Passage
 from tui_agent.headline import headline, innermost
+from tui_agent.quantities import clock_time
 
 if TYPE_CHECKING:
     from tui_agent.core.state import RunState
@@ -51,6 +52,8 @@ class EarlierFailure(NamedTuple):
 
 def title_of(asked: EscalationRaised) -> str:
     """The card's title, by who asks."""
+    if asked.until is not None:
+        return of_lane("The model's limit is reached", asked.lane)
     titles = {
         "ask_operator": "The agent asks",
         "model": "The model cannot be used",
@@ -82,7 +85,12 @@ def choices_for(asked: EscalationRaised) -> list[Choice]:
     if asked.source == ABOUT_PLAN:
         return [*options, Choice("s", "keep it as the answer", "skip")]
     if asked.source == "model":
-        return [*options, retry, *ends]
+        wait = (
+            []
+            if asked.until is None
+            else [Choice("u", f"wait until {clock_time(asked.until, asked.at)}", "wait")]
+        )
+        return [*wait, *options, retry, *ends]
     if asked.tool:
         return [retry, edit, skip, *ends]
     return [retry, skip, *ends]

@@ -49,6 +49,7 @@ LADDER: dict[str, Rung] = {
 
 MODEL_LADDER: dict[str, Rung] = {
     "model.retry": Rung("retry", "the model is called again"),
+    "model.wait": Rung("waits", "the run waits until the limit resets"),
     "model.text_calls": Rung("calls as text", "the model writes its calls as text"),
     "model.shrink": Rung("shorter request", "the request is shortened"),
     "model.fallback": Rung("next model", "another model is called"),
