@@ -115,6 +115,8 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "motion": ('"reduced"', "reduced"),
     "output": ('"jsonl"', "jsonl"),
     "on_escalation": ('"stop"', "stop"),
+    "on_limit": ('"wait"', "wait"),
+    "wait_at_most": ("90", "90"),
     "timeout": ("60", "60"),
     "command_timeout": ("30", "30"),
     "state_dir": ('"state"', "state"),

@@ -11,6 +11,7 @@ from tui_agent.core import events
 from tui_agent.core.recovery.model_faults import TRANSIENT, FaultPlan, ModelFaults, backoff, plan
 from tui_agent.core.recovery.policy import PRESETS, preset
 
+DOUBTFUL = {events.FaultKind.BAD_OUTPUT, events.FaultKind.UNKNOWN}
 BAD_OUTPUT, OVERFLOW = events.FaultKind.BAD_OUTPUT, events.FaultKind.CONTEXT_OVERFLOW
 
 TERMINAL = sorted(set(events.FaultKind) - TRANSIENT - {OVERFLOW})
@@ -34,7 +35,7 @@ def plans(player: Player, kind: events.FaultKind, *, most: int = 40, **facts: An
     return made
 
 
-@pytest.mark.parametrize("kind", sorted(TRANSIENT - {BAD_OUTPUT}))
+@pytest.mark.parametrize("kind", sorted(TRANSIENT - DOUBTFUL))
 @pytest.mark.parametrize(("present", "end"), [(False, "degrade"), (True, "ask")])
 def test_a_transient_fault_is_tried_then_the_fallbacks_in_order_then_it_asks_or_degrades(
     kind: events.FaultKind, present: bool, end: str
@@ -68,9 +69,10 @@ def test_a_fallback_is_for_one_call_and_the_next_iteration_begins_with_the_first
     assert (faults.used_fallbacks, faults.tries, faults.total) == ((), 1, 6)
 
 
-def test_bad_output_is_retried_twice() -> None:
-    assert [one.action for one in plans(Player(), BAD_OUTPUT)] == ["retry", "retry", "degrade"]
-    with_fallback = plans(Player(fallbacks=("b",)), BAD_OUTPUT)
+@pytest.mark.parametrize("kind", sorted(DOUBTFUL))
+def test_bad_output_and_what_no_rule_knows_are_retried_twice(kind: events.FaultKind) -> None:
+    assert [one.action for one in plans(Player(), kind)] == ["retry", "retry", "degrade"]
+    with_fallback = plans(Player(fallbacks=("b",)), kind)
     assert [one.action for one in with_fallback] == [*["retry"] * 2, "fallback", *["retry"] * 2, "degrade"]
 
 

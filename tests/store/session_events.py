@@ -32,6 +32,7 @@ from tui_agent.core.events import (
     IterationStarted,
     LaneEvent,
     Level,
+    LimitWaitStarted,
     MessageQueued,
     MessageUnqueued,
     Mode,
@@ -227,6 +228,7 @@ def one_of_every_type() -> list[Event]:
         ),
         LaneEvent(lane="c1", name="look", event=ToolStarted(call_id="c1", tool="bash", input={})),
         Advised(iteration=5, model="other/model", text="Look elsewhere.", cost=0.01, rule="note.advisor"),
+        LimitWaitStarted(model="other/model", until=1_700_009_000.0, iteration=5, rule="operator.wait"),
     ]
 
 

@@ -311,7 +311,13 @@ server = _says(
     r"service (?:is |was )?(?:temporarily |currently )?unavailable",
     r"upstream (?:connect|request|error|server)|gateway|server (?:had an|error|failed|exception)",
     r"unexpected error|an error occurr?ed|temporarily unavailable|try again later|is (?:still )?loading",
-    r"model is (?:currently )?(?:loading|starting)|unexpectedly stopped|out of memory|内部错误|服务器",
+    r"model is (?:currently )?(?:loading|starting)|unexpectedly stopped|out of memory",
+    r"(?:has )?terminated: |exit status \d|crashed|内部错误|服务器",
+)
+unreadable = _says(
+    r"answered with a web page|no 'choices'|empty (?:or invalid )?response",
+    r"(?:not|no|invalid|malformed|unexpected) (?:valid )?json",
+    r"unexpected token|expecting value|unterminated string|could not (?:be )?(?:parse|decode)",
 )
 
 # --- a prompt that is too long ----------------------------------------------------------------------------------
@@ -447,6 +453,7 @@ _SENTENCES: tuple[tuple[FaultKind, Callable[[str], bool]], ...] = (
     (FaultKind.TIMEOUT, timed_out),
     (FaultKind.CONNECTION, unreachable),
     (FaultKind.SERVER, server),
+    (FaultKind.BAD_OUTPUT, unreadable),
 )
 """For words whose status is not known."""
 

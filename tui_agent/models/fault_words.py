@@ -27,12 +27,13 @@ _MOST_PARTS = 3
 """Errors of a list that are named."""
 
 _PREFIX = re.compile(r"^(litellm\.)?\w*(Error|Exception|Timeout)( Error)?\s*(:|-)\s*")
+_CODE = re.compile(r"^Error code: \d{3} - ")
 _ORIGINAL = re.compile(r"\s*(Original exception: .*|Received Model Group=.*)$", re.DOTALL)
 _OF_THE_SOCKET = re.compile(r" ssl:(?:<[^>]*>|\w+)| ?\[Connect call failed \([^)]*\)\]")
 """What aiohttp says of a socket that nobody asked for."""
 _ANNOUNCED = re.compile(
     r"(?:api |http |provider |upstream )*"
-    r"(?:error|status|exception|response|code|http|got unexpected response from \w+)?"
+    r"(?:error|status|exception|response|code|http|(?:'\w+', )?got unexpected response from \w+)?"
     r"(?:[ _]?(?:code|status))?\W*(?:[45]\d\d)?\W*(?:bad request|internal server error|too many requests)?\W*",
     re.IGNORECASE,
 )
@@ -73,15 +74,16 @@ _GENERIC = re.compile(
     r"|(?:upstream |model )?provider (?:returned (?:an )?)?error"
     r"|(?:upstream )?(?:request|error|api|http|server)?[ _]?(?:error|failed|failure|exception)"
     r"|request failed(?: with status(?: code)?)?|bad request(?:error)?|invalid[ _]request(?:[ _]error)?"
-    r"|internal (?:server )?error|unknown error|(?:an )?(?:unexpected |unknown )?error (?:has )?occurr?ed"
+    r"|error code|internal (?:server )?error|unknown error|(?:an )?(?:unexpected |unknown )?error (?:has )?occurr?ed"
     r"|bad gateway|service unavailable|gateway time-?out|too many requests|unauthorized|forbidden|not found"
     r"|unprocessable entity|badrequesterror|internalservererror|true|false|none|null|failed"
-    r"|one or more validation errors occurr?ed)"
+    r"|(?:client|server) error '\d{3} [^']*' for url .*|one or more validation errors occurr?ed)"
     r"\W*(?:\(?[45]\d\d\)?)?\W*",
     re.IGNORECASE,
 )
 """What is no reason beside another one."""
-_A_CODE = re.compile(r"[\w.:/#\-]{1,80}")
+_A_WORD = re.compile(r"[\w.:/#\-]{1,80}")
+_A_CODE = re.compile(r"(?=\w*[_.:/#\d\-]|[A-Z]?[a-z]+[A-Z])[\w.:/#\-]{1,80}")
 
 
 def readable(message: str) -> str:
@@ -96,7 +98,7 @@ def readable(message: str) -> str:
 def _without_prefixes(words: str) -> str:
     previous = ""
     while previous != words:
-        previous, words = words, _PREFIX.sub("", words, count=1).strip()
+        previous, words = words, _CODE.sub("", _PREFIX.sub("", words, count=1).strip(), count=1)
     return words
 
 
@@ -252,12 +254,29 @@ def says_nothing(words: str) -> bool:
     return len(words) <= _LONGEST_HEAD and bool(_GENERIC.fullmatch(words) or _A_CODE.fullmatch(words))
 
 
+def is_error(value: object) -> bool:
+    """Whether an event of a stream, or a body under status 200, is an error and no piece of a reply."""
+    if not isinstance(value, dict):
+        return False
+    if value.get("error") or value.get("object") == "error" or value.get("type") == "error":
+        return True
+    if "choices" in value or "usage" in value:
+        return False
+    words = any(
+        isinstance(value.get(key), str) and value[key] for key in ("message", "msg", "error_msg", "errorMsg")
+    )
+    coded = any(
+        value.get(key) not in {None, 0, "0", ""} for key in ("code", "error_code", "errorCode", "status_code")
+    )
+    return (words and coded) or (bool(value.get("detail")) and "id" not in value) or bool(value.get("errors"))
+
+
 def codes_in(value: Any) -> frozenset[str]:
     """Codes, types and statuses in words, in small letters."""
     return frozenset(
         text.lower()
         for key, each in _fields(value)
-        if isinstance(each, str) and (text := each.strip()) and _A_CODE.fullmatch(text)
+        if isinstance(each, str) and (text := each.strip()) and _A_WORD.fullmatch(text)
         if key in _CODES or (key == "error" and not _GENERIC.fullmatch(text))
     )
 

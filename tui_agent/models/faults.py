@@ -28,13 +28,16 @@ from tui_agent.models.fault_words import (
     codes_in,
     figures_in,
     innermost,
+    is_error,
     readable,
     says_nothing,
     status_in,
     unfolded,
 )
-from tui_agent.models.http_guard import RefusedAnswerError
+from tui_agent.models.http_guard import AnsweredWithError, RefusedAnswerError
 from tui_agent.models.masking import masked
+
+__all__ = ["fault_from", "fault_of_answer", "fault_of_words", "is_error", "made"]
 
 _MESSAGE_LIMIT = 1_500
 _JUDGED = 4_000
@@ -128,6 +131,8 @@ def fault_from(error: BaseException, facts: CallFacts, *, now: datetime | None =
     for each in chain:
         if isinstance(each, RefusedAnswerError):
             return made(each.kind, str(each), facts, todo=each.todo)
+        if isinstance(each, AnsweredWithError):
+            return fault_of_answer(each.status, each.headers, each.body, facts, now=now)
     names = {cls.__name__ for each in chain for cls in type(each).__mro__}
     bodies = [body for each in chain for body in _bodies(each)]
     headers = {name: value for each in reversed(chain) for name, value in _headers(each).items()}
@@ -173,23 +178,6 @@ def fault_of_words(words: str, status: int | None, *, now: datetime | None = Non
     now, answer = now or _now(), _Answer(status=status, headers={}, bodies=[unfolded(words)])
     kind = kind_of(_told(answer, now))
     return _fault(kind, readable(words), CallFacts(""), answer, status, now).model_copy(update={"advice": ""})
-
-
-def is_error(value: object) -> bool:
-    """Whether an event of a stream, or a body under status 200, is an error and no piece of a reply."""
-    if not isinstance(value, dict):
-        return False
-    if value.get("error") or value.get("object") == "error" or value.get("type") == "error":
-        return True
-    if "choices" in value or "usage" in value:
-        return False
-    words = any(
-        isinstance(value.get(key), str) and value[key] for key in ("message", "msg", "error_msg", "errorMsg")
-    )
-    coded = any(
-        value.get(key) not in {None, 0, "0", ""} for key in ("code", "error_code", "errorCode", "status_code")
-    )
-    return (words and coded) or (bool(value.get("detail")) and "id" not in value) or bool(value.get("errors"))
 
 
 def _now() -> datetime:

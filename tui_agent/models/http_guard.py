@@ -7,11 +7,14 @@ as they are after decompression, so that a small answer cannot become gigabytes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
 from tui_agent.core.names import FaultKind
+from tui_agent.models.fault_words import is_error
 
 LARGEST_REPLY = 64 << 20
 """Bytes: a long reply in pieces of a few characters, each with its frame."""
@@ -29,6 +32,16 @@ class RefusedAnswerError(Exception):
         super().__init__(message)
         self.kind = kind
         self.todo = todo
+
+
+class AnsweredWithError(Exception):
+    """A call was answered with an error under a status of success, which libraries read as a reply without content."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        super().__init__(f"status {status} with an error")
+        self.status = status
+        self.headers = dict(headers)
+        self.body = body
 
 
 @cache
@@ -52,9 +65,29 @@ def _staying(send: Any) -> Any:
                 f"the server wants the request sent to {place!r} instead (status {response.status_code})",
                 "Nothing was sent there. If you trust that address, give it with --api-base URL.",
             )
+        await _look_for_error(request, response)
         return response
 
     return guarded
+
+
+async def _look_for_error(request: Any, response: Any) -> None:
+    """Raise `AnsweredWithError` where the answer to a call of a model is a short object of JSON that is an error."""
+    length = response.headers.get("content-length", "")
+    is_json = response.headers.get("content-type", "").startswith("application/json")
+    called = request.method == "POST" and request.url.path.endswith(_CALLS)
+    if not (
+        called and is_json and response.is_success and length.isdecimal() and int(length) <= LARGEST_ERROR
+    ):
+        return
+    body = await response.aread()
+    with suppress(ValueError, RecursionError):
+        if is_error(json.loads(body)):
+            raise AnsweredWithError(response.status_code, response.headers, body)
+
+
+_CALLS = ("/chat/completions", "/completions", "/responses", "/messages")
+"""Paths of the calls of models."""
 
 
 def _bounded(aiter_bytes: Any) -> Any:
