@@ -17,6 +17,7 @@ from tui_agent.core.events import Event, RunFinished
 from tui_agent.core.fold import fold
 from tui_agent.core.state import RunState
 from tui_agent.models.scripted import ScriptedModel
+from tui_agent.runtime.waiting import Wait
 from tui_agent.session.opening import open_session
 from tui_agent.session.session import Session
 from tui_agent.store.journal import read_journal
@@ -80,6 +81,7 @@ async def start_session(
     resume: Path | None = None,
     pace: float = 0.0,
     clock: Callable[[], float] = time.time,
+    wait: Callable[[], Wait] = Wait,
     **settings: Any,
 ) -> LiveSession:
     """Open a session in `folder`/workspace with these turns; nothing asks for approval unless `approve` says so, and
@@ -95,7 +97,7 @@ async def start_session(
     configured = Settings(workspace=workspace, state_dir=folder / "state", **chosen)
     model = scripted_model(turns, pace=pace)
     operator = operator or ScriptedOperator()
-    session = await open_session(configured, operator, model, resume, tools=tools, clock=clock)
+    session = await open_session(configured, operator, model, resume, tools=tools, clock=clock, wait=wait)
     events: list[Event] = []
     session.subscribe(lambda event, _: events.append(event))
     return LiveSession(session, model, operator, events)

@@ -136,6 +136,8 @@ class ScriptedFault:
     message: str = ""
     status: int | None = None
     retry_after: float | None = None
+    resets_in: float | None = None
+    """Seconds until the limit that was reached resets."""
     advice: str = ""
 
 

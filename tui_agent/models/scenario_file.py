@@ -210,7 +210,7 @@ def _call(table: Table) -> ScriptedCall:
 
 
 def _fault(table: Table) -> ScriptedFault:
-    known_keys(table, ("kind", "message", "status", "retry_after", "advice"))
+    known_keys(table, ("kind", "message", "status", "retry_after", "resets_in", "advice"))
     kind = allowed_values(table, "kind", tuple(FaultKind))
     if not kind:
         raise ScenarioError(f"{table.where}.kind is missing. It is one of: {', '.join(FaultKind)}.")
@@ -219,6 +219,7 @@ def _fault(table: Table) -> ScriptedFault:
         text(table, "message"),
         whole_number(table, "status"),
         number(table, "retry_after"),
+        number(table, "resets_in"),
         text(table, "advice"),
     )
 

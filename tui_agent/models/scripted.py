@@ -220,5 +220,6 @@ def _model_fault(fault: ScriptedFault, pace: float) -> ModelFault:
             advice=fault.advice,
             status=fault.status,
             retry_after=None if wait is None else wait * pace,
+            resets_at=None if fault.resets_in is None else time.time() + fault.resets_in,
         )
     )

@@ -101,7 +101,7 @@ class ModelCaller:
         images: Path,
         workspace: Path,
         jitter: Callable[[], float],
-        wait: Wait | None = None,
+        wait: Wait,
     ) -> None:
         """`silence_timeout` in seconds; `waits_for_prompts`: a server nearby may take longer for its
         first word. `images`: the folder with the copies of the images that messages hold. `workspace`: where files that
@@ -115,7 +115,7 @@ class ModelCaller:
         self._api_base = api_base
         self._silence_timeout = silence_timeout
         self._waits_for_prompts = waits_for_prompts
-        self._wait = wait or Wait()
+        self._wait = wait
         self._tools_ready = tools_ready
         self._server_of = server_of
         self._images = images
@@ -248,6 +248,7 @@ class ModelCaller:
         await self._tools_ready()
         if step.delay or step.until is not None:
             await self._wait.wait(step.delay, step.until)
+        self._wait.over()
         try:
             return await self._attempt(step)
         except ModelFault as raised:

@@ -34,12 +34,15 @@ class Wait:
         self._wake = asyncio.Event()
 
     def skip(self) -> None:
-        """End the wait that is under way."""
+        """End the wait that is under way or begins now."""
         self._wake.set()
+
+    def over(self) -> None:
+        """What was waited for begins: the next wait is another one."""
+        self._wake.clear()
 
     async def wait(self, seconds: float, until: float | None = None) -> None:
         """For `seconds`, or until the wall clock shows `until`, whichever comes first."""
-        self._wake.clear()
         begun = self._passed()
         while not self._wake.is_set():
             left = seconds - (self._passed() - begun)

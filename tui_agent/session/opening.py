@@ -20,6 +20,7 @@ from tui_agent.core.state import RunState
 from tui_agent.models.choose import ModelByName
 from tui_agent.models.protocol import Model
 from tui_agent.runtime.operator import Operator
+from tui_agent.runtime.waiting import Wait
 from tui_agent.session.sandboxes import tried_out
 from tui_agent.session.session import Session
 from tui_agent.store import saved_state
@@ -55,13 +56,15 @@ async def open_session(
     listener: Listener | None = None,
     checkpoints: Checkpoints | None = None,
     jitter: Callable[[], float] = random.random,
+    wait: Callable[[], Wait] = Wait,
     hosted: Model | None = None,
 ) -> Session:
     """A new session, or the saved one in the folder `resume`, ready for `submit`.
 
     `listener` hears every event from the first one on, as if it had subscribed before the session was there.
     `checkpoints` keep the workspace in place of the store in the state folder; `jitter` spreads the waits between tries
-    of a model call, by numbers from 0 to 1; `hosted` makes the calls through litellm in place of a host of its own.
+    of a model call, by numbers from 0 to 1, and `wait` makes what keeps them; `hosted` makes the calls through litellm
+    in place of a host of its own.
     Raises `SessionError` where the journal cannot be opened, or a sandbox is required and none works.
     """
     if settings.sandbox.mode == "require":
@@ -117,6 +120,7 @@ async def open_session(
         background,
         checkpoints,
         jitter,
+        wait,
     )
 
 

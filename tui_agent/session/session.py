@@ -42,6 +42,7 @@ from tui_agent.runtime.model_call import ModelCaller
 from tui_agent.runtime.operator import Operator
 from tui_agent.runtime.recorder import Recorder, RecordingFailed
 from tui_agent.runtime.system_prompt import system_prompt
+from tui_agent.runtime.waiting import Wait
 from tui_agent.sandbox.choose import choose, switched_off
 from tui_agent.sandbox.inside import in_words as taken_back_in_words
 from tui_agent.sandbox.left_behind import WorkspaceRecord
@@ -119,6 +120,7 @@ class Session:
         background: BackgroundCommands,
         checkpoints: Checkpoints | None = None,
         jitter: Callable[[], float] = random.random,
+        wait: Callable[[], Wait] = Wait,
     ) -> None:
         self.background = background
         self.id = folder.name
@@ -159,6 +161,7 @@ class Session:
         self._counters = Counters(settings.state_dir, self.playbook.name, self.checkpoints)
         self._hooks = HookRunner(settings.hooks, self.id, workspace, settings.environment.passed)
         self._jitter = jitter
+        self._wait = wait
         self._servers = SessionServers(
             recorder, operator, self._tools, settings.state_dir, workspace, self.sandbox_of_server
         )
@@ -204,6 +207,7 @@ class Session:
             images=self.folder / IMAGES_FOLDER,
             workspace=self._workspace,
             jitter=self._jitter,
+            wait=self._wait(),
         )
         return Driver(recorder, caller, executor, operator, checkpointer)
 

@@ -37,10 +37,12 @@ def repair_events(state: RunState) -> list[events.Event]:
         record(compaction.failed(state, compaction.CUT_SHORT))
         return added
     in_mid_iteration = state.iteration_open
-    if in_mid_iteration and state.recovery.reply is None:
+    # A wait for a limit outlives the process: nothing was under way that could be lost.
+    waits = state.waiting is not None or (state.fault is not None and state.fault.action == "wait")
+    if in_mid_iteration and state.recovery.reply is None and not waits:
         record(events.Interrupted(cause="process_ended"))
     step, lost = settled(), 0
-    if state.iteration_open and state.escalation is None:
+    if state.iteration_open and state.escalation is None and not waits:
         lost = len(state.history.open_calls())
         record(events.Interrupted(cause="process_ended"))
         step = settled()
