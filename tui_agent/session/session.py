@@ -11,6 +11,7 @@ import os
 import random
 import secrets
 import shutil
+import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -33,6 +34,7 @@ from tui_agent.models.protocol import Model, ModelFault
 from tui_agent.permissions.judge import Judgement
 from tui_agent.permissions.rules import PermissionRule, parse_rule
 from tui_agent.playbook.store import Playbook
+from tui_agent.quantities import resets
 from tui_agent.runtime.approvals import Approvals
 from tui_agent.runtime.checkpointer import Checkpointer
 from tui_agent.runtime.driver import Driver
@@ -363,6 +365,13 @@ class Session:
             return False
         self.find_skills()
         self._start(self._driver.resume())
+        waiting = self.state.waiting
+        if waiting is not None:
+            # Nothing else is recorded until the limit resets, and screens follow events.
+            text = (
+                f"The run waits for the limit of {waiting.model}, which {resets(waiting.until, time.time())}."
+            )
+            self.recorder.record(events.Notice(text=text, about=waiting.model))
         return True
 
     def unqueue(self, message_id: str) -> None:

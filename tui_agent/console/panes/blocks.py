@@ -36,7 +36,7 @@ from tui_agent.frontend.lines.styled import (
     wrap_spans,
 )
 from tui_agent.headline import headline
-from tui_agent.quantities import compact, counted, dollars, resets, seconds
+from tui_agent.quantities import clock_time, compact, counted, dollars, resets, seconds
 from tui_agent.terminal_text import one_line, revealed_line, sanitize
 
 if TYPE_CHECKING:
@@ -322,8 +322,7 @@ def _what_then(entry: entries.FaultEntry) -> list[Span]:
             went = f"tried again after {seconds(max(0.0, entry.until - entry.at))}"
             return [Span(f"{tried} failed, {went}", "muted")]
         case "wait":
-            went = f"waited {seconds(max(0.0, entry.until - entry.at))} for the limit to reset"
-            return [Span(f"{tried} failed, {went}", "muted")]
+            return [Span(f"{tried} failed, the limit resets at {clock_time(entry.until, entry.at)}", "muted")]
         case "fallback":
             return [
                 Span(f"{tried} failed, falling back to ", "muted"),

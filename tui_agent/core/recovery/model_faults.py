@@ -306,7 +306,9 @@ def _limited(
     if unused and chosen != "stop":
         return FaultPlan("fallback", f"{said} This call goes to {unused}", next_model=unused, until=until)
     if operator_present and chosen != "stop":
-        return FaultPlan("ask", said, until=until)
+        # What can be done is what the question offers.
+        asked = f"{_when(fault, now)}: {fault.message}" if known else said
+        return FaultPlan("ask", asked, until=until)
     return FaultPlan("stop" if known else "degrade", said, until=until)
 
 
@@ -332,8 +334,12 @@ def _lets_through(
 
 def limit_words(fault: Fault, now: float) -> str:
     """`limit reached, resets 15:00 (in 2 h 13 min)`, with who says so."""
+    return f"{_when(fault, now)}{_said_by(fault)}"
+
+
+def _when(fault: Fault, now: float) -> str:
     when = "" if fault.resets_at is None else f", {resets(fault.resets_at, now)}"
-    return f"{fault.kind.in_words}{when}{_said_by(fault)}"
+    return f"{fault.kind.in_words}{when}"
 
 
 def _transient(

@@ -187,6 +187,8 @@ def attempts_before(state: RunState, asked: EscalationRaised) -> list[EarlierFai
                     found.append(
                         EarlierFailure(what, entry.failure.message if entry.failure else entry.content)
                     )
+            case FaultEntry() if asked.until is not None:
+                return []  # the question is its words
             case FaultEntry() if asked.source == "model":
                 tries = [*entry.earlier, entry][-ATTEMPTS_SHOWN:]
                 return [EarlierFailure(f"{one.model}, try {one.attempt}", one.fault.message) for one in tries]

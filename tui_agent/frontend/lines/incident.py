@@ -281,7 +281,8 @@ def _model_ladder(state: RunState, incident: Incident, width: int) -> Line:
         case _:
             rules = {"model.stop"}
     reached = {attempt.rule for attempt in incident.course}
-    return clip(_rungs(MODEL_LADDER, reached, incident.newest.rule, rules), width)
+    here = incident.newest.rule if state.waiting is None else "model.wait"
+    return clip(_rungs(MODEL_LADDER, reached, here, rules), width)
 
 
 def _rungs(
