@@ -149,6 +149,18 @@ SAMPLES: dict[str, tuple[str, str]] = {
 }
 
 
+def test_a_table_for_the_model_holds_its_name_and_what_happens_at_its_limit(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('[model]\nname = "a/b"\non_limit = "wait"\nwait_at_most = 90\n')
+    settings = load_settings(config=file, environ={}, cwd=tmp_path)
+    assert (settings.model, settings.on_limit, settings.wait_at_most) == ("a/b", "wait", 90.0)
+    environ = {"AGENT_TUI_MODEL__ON_LIMIT": "stop"}
+    assert load_settings(config=file, environ=environ, cwd=tmp_path).on_limit == "stop"
+    file.write_text('[model]\non_limits = "wait"\n')
+    with pytest.raises(ConfigError, match="on_limit"):
+        load_settings(config=file, environ={}, cwd=tmp_path)
+
+
 @pytest.mark.parametrize("key", sorted(known_keys()))
 def test_every_key_can_be_set_in_a_file_and_in_the_environment_alike(place: Path, key: str) -> None:
     in_file, in_environment = SAMPLES[key]

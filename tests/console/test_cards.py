@@ -36,7 +36,13 @@ from tui_agent.core.events import (
 )
 from tui_agent.core.fold import fold
 from tui_agent.frontend.lines.approval import subject
-from tui_agent.frontend.lines.escalation import EarlierFailure, attempts_before, choices_for, tried
+from tui_agent.frontend.lines.escalation import (
+    EarlierFailure,
+    attempts_before,
+    choices_for,
+    title_of,
+    tried,
+)
 from tui_agent.frontend.lines.passages import Passage
 from tui_agent.frontend.lines.styled import text_of
 
@@ -743,6 +749,16 @@ async def test_a_command_that_is_typed_into_an_answer_is_carried_out_and_answers
 def test_only_ways_out_that_make_sense_are_offered(source: str, tool: str, keys: str) -> None:
     asked = EscalationRaised(id="1", question="?", source=source, tool=tool)
     assert "".join(choice.key for choice in choices_for(asked)) == keys
+
+
+def test_a_limit_is_waited_for_left_to_another_model_or_the_end() -> None:
+    asked = EscalationRaised(id="1", question="?", source="model", options=("a/b",), until=1_788_600_000.0)
+    wait, other, *rest = choices_for(asked)
+    assert (wait.key, wait.value) == ("u", "wait")
+    assert wait.label.startswith("wait until ")
+    assert (other.label, other.value) == ("a/b", "option:0")
+    assert [choice.key for choice in rest] == ["r", "p", "x", "w"]
+    assert title_of(asked) == "The model's limit is reached"
 
 
 def test_what_was_tried_is_the_same_calls_failures_of_this_run() -> None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import UTC, datetime
 from typing import Any
 
+import httpx
+import openai
 import pytest
 
 from tui_agent.core.events import FaultKind
+from tui_agent.core.recovery.model_faults import TRANSIENT
 from tui_agent.models.assembly import ReplyAssembler
 from tui_agent.models.fault_advice import CallFacts, advice
+from tui_agent.models.fault_times import wait_in_words
 from tui_agent.models.fault_words import readable
-from tui_agent.models.faults import fault_from
+from tui_agent.models.faults import fault_from, fault_of_answer, is_error
+from tui_agent.models.http_guard import AnsweredWithError, look_for_error
 from tui_agent.models.masking import masked
 
 FACTS = CallFacts("openai/gpt-x", "openai")
@@ -225,6 +231,273 @@ def test_short_or_innocent_variables_are_not_masked() -> None:
 )
 def test_messages_are_made_readable(words: str, plain: str) -> None:
     assert readable(words) == plain
+
+
+NESTED = json.dumps({"error": {"message": "prompt is too long: 210000 tokens > 200000 maximum"}})
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (
+            {
+                "error": {
+                    "message": "Provider returned error",
+                    "metadata": {"raw": NESTED, "provider_name": "A"},
+                }
+            },
+            "prompt is too long: 210000 tokens > 200000 maximum (from A).",
+        ),
+        (
+            {"message": json.dumps({"error": {"message": NESTED}})},
+            "prompt is too long: 210000 tokens > 200000 maximum.",
+        ),
+        ([{"error": {"code": 400, "message": "API key not valid."}}], "API key not valid."),
+        ({"detail": "Not here"}, "Not here."),
+        (
+            {
+                "detail": [
+                    {"loc": ["body", "messages", 0, "content"], "msg": "Input should be a valid string"}
+                ]
+            },
+            "messages.0.content: Input should be a valid string.",
+        ),
+        ({"error": "Bad Request", "message": "the role is unknown"}, "the role is unknown."),
+        ({"object": "error", "message": "no such role", "code": 400}, "no such role."),
+        ({"code": "1113", "msg": "Insufficient balance"}, "Insufficient balance."),
+        ({"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}, "insufficient balance."),
+        (
+            {"errors": {"Messages": ["The field is required."]}, "title": "error"},
+            "Messages: The field is required.",
+        ),
+        ({"error": {"message": "", "code": "model_cold"}}, "model_cold."),
+        ("<Error><Code>AccessDenied</Code><Message>Not for you</Message></Error>", "Not for you."),
+        (
+            "<html><title>502 Bad Gateway</title></html>",
+            "the server answered with a web page (502 Bad Gateway).",
+        ),
+        ('event: error\ndata: {"error": {"message": "it broke"}}\n\n', "it broke."),
+        ('b\'{"error": {"message": "in bytes"}}\'', "in bytes."),
+        ('{"error": {"message": "cut off", "type": "x"', "cut off."),
+        ("plain words", "plain words."),
+        ("\n----\nWhile executing CallExpression\nError: Jinja Exception: roles!", "Jinja Exception: roles!"),
+        ("[" * 50_000, "the server answered with 400."),
+        ("", "the server answered with 400."),
+    ],
+)
+def test_an_error_says_its_innermost_words(body: object, words: str) -> None:
+    sent = body if isinstance(body, str) else json.dumps(body)
+    assert fault_of_answer(400, {}, sent.encode(), FACTS).message == words
+
+
+@pytest.mark.parametrize(
+    ("event", "kind"),
+    [
+        ({"error": "the frobnicator broke"}, FaultKind.UNKNOWN),
+        ({"error": {"message": "Overloaded", "type": "overloaded_error"}}, FaultKind.OVERLOADED),
+        (
+            {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+            FaultKind.OVERLOADED,
+        ),
+        (
+            {"object": "error", "message": "maximum context length is 10 tokens", "code": 400},
+            FaultKind.CONTEXT_OVERFLOW,
+        ),
+        ({"code": 1302, "msg": "Rate limit reached"}, FaultKind.RATE_LIMIT),
+        (
+            {"error": {"code": 502, "message": "Bad gateway"}, "choices": [{"finish_reason": "error"}]},
+            FaultKind.SERVER,
+        ),
+        ({"detail": "Not Found"}, FaultKind.NOT_FOUND),
+    ],
+    ids=str,
+)
+def test_an_error_event_under_a_status_of_success_is_known_and_judged(event: Any, kind: FaultKind) -> None:
+    assert is_error(event)
+    fault = fault_of_answer(200, {}, event, FACTS)
+    assert fault.kind is kind
+    assert fault.message
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"choices": []},
+        {"id": "1", "object": "chat.completion.chunk", "choices": [{"delta": {"content": "error"}}]},
+        {"error": None, "choices": [{"delta": {}}]},
+        {"error": {}, "usage": {}},
+        {"code": 0, "message": "ok"},
+        {},
+        [],
+        "error",
+    ],
+    ids=str,
+)
+def test_a_piece_of_a_reply_is_no_error(event: object) -> None:
+    assert not is_error(event)
+
+
+def test_a_librarys_own_exception_is_judged_by_the_answer_that_it_holds() -> None:
+    request = httpx.Request("POST", "http://127.0.0.1:1/v1/chat/completions")
+    body = {"error": {"message": "Provider returned error", "code": 429, "metadata": {"raw": NESTED}}}
+    answer = httpx.Response(400, headers={"Retry-After": "7"}, json=body, request=request)
+    fault = fault_from(openai.BadRequestError("Error code: 400", response=answer, body=body["error"]), FACTS)
+    assert (fault.kind, fault.status, fault.window) == (FaultKind.CONTEXT_OVERFLOW, 400, 200_000)
+    busy = httpx.Response(500, headers={"retry-after-ms": "250"}, text="it broke", request=request)
+    fault = fault_from(openai.InternalServerError("Error code: 500", response=busy, body=None), FACTS)
+    assert (fault.kind, fault.status, fault.retry_after, fault.message) == (
+        FaultKind.SERVER,
+        500,
+        0.25,
+        "it broke.",
+    )
+    away = openai.APIConnectionError(request=request)
+    away.__cause__ = httpx.ConnectError("refused")
+    assert fault_from(away, FACTS).kind is FaultKind.CONNECTION
+    assert fault_from(openai.APITimeoutError(request=request), FACTS).kind is FaultKind.TIMEOUT
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds", "kind"),
+    [
+        (
+            {"x-ratelimit-reset-requests": "20ms", "x-ratelimit-remaining-requests": "0"},
+            0.02,
+            FaultKind.RATE_LIMIT,
+        ),
+        (
+            {
+                "x-ratelimit-reset-requests": "6m0s",
+                "x-ratelimit-remaining-requests": "0",
+                "x-ratelimit-reset-tokens": "1s",
+                "x-ratelimit-remaining-tokens": "9",
+            },
+            360.0,
+            FaultKind.USAGE_LIMIT,
+        ),
+        (
+            {
+                "anthropic-ratelimit-tokens-reset": "2026-03-01T12:00:30Z",
+                "anthropic-ratelimit-tokens-remaining": "0",
+            },
+            30.0,
+            FaultKind.RATE_LIMIT,
+        ),
+        (
+            {
+                "anthropic-ratelimit-unified-reset": "1772370000",
+                "anthropic-ratelimit-unified-status": "rejected",
+            },
+            3_600.0,
+            FaultKind.USAGE_LIMIT,
+        ),
+        (
+            {"X-RateLimit-Reset": "1772370000000", "X-RateLimit-Remaining": "0"},
+            3_600.0,
+            FaultKind.USAGE_LIMIT,
+        ),
+        ({"Retry-After": "3s"}, 3.0, FaultKind.RATE_LIMIT),
+        ({"Retry-After": "1m30s"}, 90.0, FaultKind.RATE_LIMIT),
+        ({"Retry-After": "2026-03-01T12:01:00Z"}, 60.0, FaultKind.RATE_LIMIT),
+        ({"Retry-After": "7200"}, 7_200.0, FaultKind.USAGE_LIMIT),
+    ],
+)
+def test_headers_say_when_a_limit_resets(headers: dict[str, str], seconds: float, kind: FaultKind) -> None:
+    fault = fault_of_answer(429, headers, b"slow", FACTS, now=NOW)
+    assert (fault.kind, fault.retry_after) == (kind, pytest.approx(seconds))
+    at = pytest.approx(NOW.timestamp() + seconds) if kind is FaultKind.USAGE_LIMIT else None
+    assert fault.resets_at == at
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("Please try again in 20 milliseconds.", 0.02),
+        ("Please try again in 357ms", 0.357),
+        ("try again in 6m0s", 360.0),
+        ("Please try again in 1h12m0.5s", 4_320.5),
+        ("try again in 1d 2h", 93_600.0),
+        ("try again in 2 hours 13 minutes", 7_980.0),
+        ("try again in 2 hours and 13 minutes", 7_980.0),
+        ("please try again after 1 seconds", 1.0),
+        ("Retry after 02:13:00", 7_980.0),
+        ("try again in an hour", 3_600.0),
+        ("retry after 12", 12.0),
+        ("请在 60 秒后重试", 60.0),
+        ("wait for limits to reset (every 5h and every week.)", None),
+        ("wait a moment and try again", None),
+        ("limit 10 requests per 5 minutes", None),
+        ("self._request(timeout=30, retry=3)", None),
+    ],
+)
+def test_a_wait_is_read_in_words_and_units(words: str, seconds: float | None) -> None:
+    assert wait_in_words(words) == (None if seconds is None else pytest.approx(seconds))
+
+
+@pytest.mark.parametrize(
+    ("base", "body", "says"),
+    [
+        (
+            "http://box:1",
+            '{"error": "Unexpected endpoint or method. (POST /chat/completions)"}',
+            "http://box:1/v1.",
+        ),
+        ("http://box:1", "<html><title>Welcome</title></html>", "http://box:1/v1."),
+        ("http://box:1/v1", '{"error": "No models loaded. Please load a model"}', "lms load"),
+        ("http://box:1/v1", '{"error": "model \'x\' not found, try pulling it first"}', "ollama pull"),
+        (
+            "http://box:1/v1",
+            "auto tool choice requires --enable-auto-tool-choice",
+            "--enable-auto-tool-choice and",
+        ),
+        ("http://box:1/v1", "tools param requires --jinja flag", "llama-server with --jinja"),
+        ("http://box:1/v1", "no tool call parser is set", "SGLang with --tool-call-parser"),
+        ("http://box:1/v1", "x does not support tools", "ollama show"),
+    ],
+)
+def test_the_advice_says_what_to_do_with_the_server(base: str, body: str, says: str) -> None:
+    fault = fault_of_answer(200, {}, body, CallFacts("openai/m", "openai", base))
+    assert says in fault.advice
+    assert fault.asked == f"openai/m at {base}"
+
+
+@pytest.mark.parametrize("status", [498, 499, 424, 425, 409, 503, 520])
+def test_statuses_of_proxies_may_pass(status: int) -> None:
+    assert fault_of_answer(status, {}, b"x", FACTS).kind in TRANSIENT
+
+
+def test_a_limit_by_the_minute_that_the_request_alone_exceeds_names_both() -> None:
+    words = "Request too large on tokens per minute (TPM): Limit 6000, Requested 7201"
+    fault = fault_of_answer(413, {}, words, FACTS)
+    assert (fault.kind, fault.window, fault.prompt_tokens) == (FaultKind.RATE_LIMIT, 6_000, 7_201)
+    fits = "Rate limit reached on tokens per minute (TPM): Limit 6000, Used 5000, Requested 2000. Try again in 2s"
+    assert fault_of_answer(429, {}, fits, FACTS).window is None
+
+
+async def looked_at(path: str, body: object, **headers: str) -> None:
+    answer = httpx.Response(200, json=body)
+    answer.headers.update({"content-length": "99", **headers})
+    await look_for_error(httpx.Request("POST", f"http://127.0.0.1:1{path}"), answer)
+
+
+async def test_an_error_under_a_status_of_success_is_seen_before_a_library_reads_it_as_nothing() -> None:
+    error = {"error": "Unexpected endpoint or method."}
+    with pytest.raises(AnsweredWithError) as raised:
+        await looked_at("/chat/completions", error)
+    fault = fault_from(raised.value, CallFacts("openai/m", "openai", "http://127.0.0.1:1"))
+    assert (fault.kind, fault.message) == (FaultKind.NOT_FOUND, "Unexpected endpoint or method.")
+    assert "/v1" in fault.advice
+    # Neither a reply, nor a stream, nor what is asked beside the calls.
+    await looked_at("/v1/chat/completions", {"choices": []})
+    await looked_at("/v1/chat/completions", error, **{"content-type": "text/event-stream"})
+    await looked_at("/api/show", error)
+
+
+def test_a_hostile_error_is_judged_in_little_time() -> None:
+    for words in ("a" * 64_000, '"message": "' * 5_000, "<Code>" * 10_000, "limit\n" * 10_000, "1 " * 30_000):
+        begun = time.process_time()
+        fault_of_answer(429, {}, words, FACTS)
+        assert time.process_time() - begun < 3.0
 
 
 def test_a_message_has_an_end() -> None:

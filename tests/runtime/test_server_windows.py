@@ -15,7 +15,7 @@ from tests.servers.chat import LlamaCpp, LmStudio, OpenAIChat, Vllm
 from tests.servers.make import WINDOW
 from tests.servers.ollama import Ollama
 from tui_agent.core.events import Outcome
-from tui_agent.models.server_window import server_window
+from tui_agent.models.server_window import server_window, window_in
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -35,6 +35,23 @@ async def test_a_server_that_says_nothing_sensible_is_one_that_says_nothing(fact
     async with ModelServer(make) as server:
         assert await server_window(server.url, "gpt-4o") is None
     assert await server_window("http://127.0.0.1:9/v1", "gpt-4o") is None
+
+
+@pytest.mark.parametrize(
+    ("said", "tokens"),
+    [
+        (8192, 8192),
+        (8192.0, 8192),
+        (True, None),
+        ("8192", None),
+        (1, None),
+        (0, None),
+        (-1, None),
+        (2**70, None),
+    ],
+)
+def test_a_window_is_a_number_of_tokens_that_some_model_has(said: object, tokens: int | None) -> None:
+    assert window_in({"data": [{"id": "m", "context_length": said}]}, "m") == tokens
 
 
 class Unsure(LlamaCpp):

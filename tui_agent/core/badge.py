@@ -59,7 +59,7 @@ def badge_of(state: RunState) -> Badge:
     if state.approvals or state.server_questions:
         return Badge.WAITING
     if state.phase is Phase.BACKOFF:
-        return Badge.RETRY
+        return Badge.RETRY if state.waiting is None else Badge.WAITING
     level = Level.CONTINUE if state.verdict is None else state.verdict.level
     if level in _BY_LEVEL:
         return _BY_LEVEL[level]

@@ -65,13 +65,13 @@ def _staying(send: Any) -> Any:
                 f"the server wants the request sent to {place!r} instead (status {response.status_code})",
                 "Nothing was sent there. If you trust that address, give it with --api-base URL.",
             )
-        await _look_for_error(request, response)
+        await look_for_error(request, response)
         return response
 
     return guarded
 
 
-async def _look_for_error(request: Any, response: Any) -> None:
+async def look_for_error(request: Any, response: Any) -> None:
     """Raise `AnsweredWithError` where the answer to a call of a model is a short object of JSON that is an error."""
     length = response.headers.get("content-length", "")
     is_json = response.headers.get("content-type", "").startswith("application/json")
