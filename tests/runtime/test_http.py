@@ -229,17 +229,20 @@ async def test_a_terminal_fault_ends_the_run_at_once_and_says_what_to_do(
     assert (session.state.verdict.level, session.state.verdict.detector) == (events.Level.STOP, "model")
 
 
+@pytest.mark.parametrize(
+    ("status", "tries"), [(503, 5), (500, 3)], ids=["a gateway", "the same words thrice"]
+)
 async def test_faults_that_stay_end_in_the_fallback_models_and_then_in_a_partial_answer(
-    host: KeptHost, tmp_path: Path
+    host: KeptHost, tmp_path: Path, status: int, tries: int
 ) -> None:
     session, finished, requests = await run_agent(
-        host, tmp_path, [server.error(500)], fallback_models=("openai/second",)
+        host, tmp_path, [server.error(status)], fallback_models=("openai/second",)
     )
     assert finished.outcome is events.Outcome.MODEL_FAILED
-    assert len(requests) == 10
+    assert len(requests) == 2 * tries
     (last,) = [entry for entry in session.state.conversation.entries if isinstance(entry, FaultEntry)]
     calls = [entry.model for entry in (*last.earlier, last)]
-    assert calls == ["openai/test"] * 5 + ["openai/second"] * 5
+    assert calls == ["openai/test"] * tries + ["openai/second"] * tries
     assert session.state.run.model == "openai/test"
 
 

@@ -202,7 +202,7 @@ class Fault(Value):
     resets_at: float | None = None
     """When the limit that was reached resets, in seconds since 1970; None: not said."""
     asked: str = ""
-    """What was asked of whom: the model, and the server's address where one is configured."""
+    """The model that was asked, and the address of its server where one is configured."""
     window: int | None = None
     """Tokens of the model's window, where an overflow names it."""
     prompt_tokens: int | None = None
