@@ -128,82 +128,12 @@ _SPAN = (
     r"|plan|message|messages|premium requests?|chat|agent|spend(?:ing)?|free[- ]tier|free plan|subscription|opus|sonnet"
     r"|model|account)"
 )
+_USED_UP = r"\b(?:hit|reached|exceeded|exceed|exhausted|used up|used all|over)(?: of)?"
+_CAP = r"(?:limits?|quota|allowance|allotment|cap)"
 usage_limit = _says(
-    rf"\b{_SPAN}(?: (?:usage|request|token)s?)? limits?\b[^.\n]{{0,24}}\b(?:reached|hit|exceeded|exhausted)",
-    rf"\b{_SPAN}(?: (?:message|premium|credit)s?)? limits?\b[^.\n]{{0,24}}\b(?:reached|hit)",
-    rf"\b{_SPAN}(?: (?:message|premium|credit)s?)? limits?\b[^.\n]{{0,24}}\b(?:exceeded|exhausted)",
-    rf"\bhit (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\breached (?:of )?your\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\breached (?:of )?(?:the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\b(?:hit|reached) (?:of )?its\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bhit (?:of )?(?:this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\breached (?:of )?(?:this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bexceeded (?:of )?your\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bexceeded (?:of )?(?:the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bexhausted (?:of )?your\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bexhausted (?:of )?(?:the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bexceeded (?:of )?its\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bexceeded (?:of )?(?:this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bexhausted (?:of )?its\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bexhausted (?:of )?(?:this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bhit (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allowance|usage limits?)",
-    rf"\breached (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allowance|usage limits?)",
-    rf"\bhit (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allotment|usage limits?)",
-    rf"\breached (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allotment|usage limits?)",
-    rf"\b(?:hit|reached) (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? cap|usage limits?)",
-    rf"\b(?:hit|reached) (?:of )?its\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allowance|usage limits?)",
-    rf"\b(?:hit|reached) (?:of )?(?:this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allowance|usage limits?)",
-    rf"\b(?:hit|reached) (?:of )?its\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allotment|usage limits?)",
-    rf"\b(?:hit|reached) (?:of )?(?:this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allotment|usage limits?)",
-    rf"\b(?:hit|reached) (?:of )?(?:its|this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? cap|usage limits?)",
-    rf"\bexceeded (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allowance|usage limits?)",
-    rf"\bexhausted (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allowance|usage limits?)",
-    rf"\bexceeded (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allotment|usage limits?)",
-    rf"\bexceeded (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? cap|usage limits?)",
-    rf"\bexhausted (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allotment|usage limits?)",
-    rf"\bexhausted (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? cap|usage limits?)",
-    rf"\bexceeded (?:of )?(?:its|this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allowance|usage limits?)",
-    rf"\bexhausted (?:of )?(?:its|this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allowance|usage limits?)",
-    rf"\bexceeded (?:of )?(?:its|this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allotment|usage limits?)",
-    rf"\bexceeded (?:of )?(?:its|this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? cap|usage limits?)",
-    rf"\bexhausted (?:of )?(?:its|this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allotment|usage limits?)",
-    rf"\bexhausted (?:of )?(?:its|this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? cap|usage limits?)",
-    rf"\bexceed (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bused up (?:of )?your\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bused up (?:of )?(?:the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bexceed (?:of )?its\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bexceed (?:of )?(?:this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bused up (?:of )?its\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bused up (?:of )?(?:this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bused all (?:of )?your\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bused all (?:of )?(?:the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bover (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bused all (?:of )?its\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bused all (?:of )?(?:this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bover (?:of )?(?:its|this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:limit|quota)|usage limits?)",
-    rf"\bexceed (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allowance|usage limits?)",
-    rf"\bused up (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allowance|usage limits?)",
-    rf"\bexceed (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allotment|usage limits?)",
-    rf"\bexceed (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? cap|usage limits?)",
-    rf"\bused up (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allotment|usage limits?)",
-    rf"\bused up (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? cap|usage limits?)",
-    rf"\bexceed (?:of )?(?:its|this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allowance|usage limits?)",
-    rf"\bused up (?:of )?(?:its|this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allowance|usage limits?)",
-    rf"\bexceed (?:of )?(?:its|this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allotment|usage limits?)",
-    rf"\bexceed (?:of )?(?:its|this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? cap|usage limits?)",
-    rf"\bused up (?:of )?(?:its|this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allotment|usage limits?)",
-    rf"\bused up (?:of )?(?:its|this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? cap|usage limits?)",
-    rf"\bused all (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allowance|usage limits?)",
-    rf"\bover (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allowance|usage limits?)",
-    rf"\bused all (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allotment|usage limits?)",
-    rf"\bused all (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? cap|usage limits?)",
-    rf"\bover (?:of )?(?:your|the|my)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? (?:allotment|cap)|usage limits?)",
-    rf"\bused all (?:of )?(?:its|this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allowance|usage limits?)",
-    rf"\bover (?:of )?(?:its|this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allowance|usage limits?)",
-    rf"\bused all (?:of )?(?:its|this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allotment|usage limits?)",
-    rf"\bused all (?:of )?(?:its|this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? cap|usage limits?)",
-    rf"\bover (?:of )?(?:its|this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? allotment|usage limits?)",
-    rf"\bover (?:of )?(?:its|this|all)\b[^.\n]{{0,60}}\b(?:{_SPAN}(?: \w+)? cap|usage limits?)",
+    rf"\b{_SPAN}(?: (?:usage|request|token|message|premium|credit)s?)? limits?\b[^.\n]{{0,24}}{_USED_UP}\b",
+    rf"{_USED_UP} (?:your|the|my|its|this|all)\b[^.\n]{{0,60}}\b{_SPAN}(?: \w+)? {_CAP}\b",
+    rf"{_USED_UP} (?:your|the|my|its|this)\b[^.\n]{{0,60}}\busage\b",
     r"\b(?:hit|reached) (?:your|the) limit\b|\blimit reached ?(?:\||[·∙•]|, ?resets)",
     r"\bout of (?:extra )?usage\b|[·∙•] ?resets\b",
     r"\blimit (?:will )?resets? (?:at|on|in|tomorrow|after)\b|\bregain access on\b|quota will reset",
@@ -217,12 +147,12 @@ usage_limit = _says(
 """A limit of use by the hour, day, week or plan, that a clock ends and no money has to."""
 
 quota = _says(
-    r"insufficient[_ ](?:account |user )?(?:quota|balance|credit|funds)",
+    r"insufficient[_ ](?:account |user[ _])?(?:quota|balance|credit|funds)",
     r"exceeded (?:your |the )?current quota|credit balance|balance is (?:too low|not enough)",
-    r"(?:out of|no|not enough|run out of|requires more|exhausted your )\s?(?:\w+ ){0,2}credits?\b",
-    r"(?:out of|no|not enough|run out of|requires more|exhausted all )\s?(?:\w+ ){0,2}credits?\b",
+    r"(?:out of|no|not enough|requires more|exhausted (?:your|all)) (?:\w+ ){0,2}credits?\b",
     r"payment required|in arrears|arrearage|overdue|billing (?:hard limit|is not active|issue|account)",
-    r"check your plan and billing|please (?:recharge|top up)|add (?:funds|credits?)|top up your|余额不足|欠费",
+    r"check your plan and billing|please (?:recharge|top up)|add (?:funds|credits?)|top up your",
+    r"余额不足|额度不足|欠费|balance is insufficient",
     r"no resource package|can only afford|suspended due to|not enough (?:balance|funds)|prepaid",
 )
 """The purse is empty."""
@@ -274,14 +204,8 @@ rate_limit = _says(
     r"allocated quota|requests (?:are|too) (?:being )?(?:limited|frequent|fast)|request limit",
 )
 not_found = _says(
-    r"model\b.{0,120}(?:not found|does not exist|not exist|not available|is not loaded|not supported)",
-    r"model\b.{0,120}(?:not found|doesn't exist|not exist|not available|is not loaded|not supported)",
-    r"model\b.{0,120}(?:not found|does not exist|not exist|not available|is not deployed|not supported)",
-    r"model\b.{0,120}(?:not found|doesn't exist|not exist|not available|is not deployed|not supported)",
-    r"model\b.{0,120}(?:not found|does not exist|not exist)",
-    r"model\b.{0,120}(?:not available|is not recogni[sz]ed|not supported)",
-    r"model\b.{0,120}(?:not found|doesn't exist|not exist)",
-    r"model\b.{0,120}(?:not available|is not recogni[sz]ed|not supported)|not a valid model",
+    r"model\b.{0,120}(?:not found|does(?: not|n't) exist|not exist|not available|not supported)",
+    r"model\b.{0,120}is not (?:loaded|deployed|recogni[sz]ed)|not a valid model",
     r"unknown model|no such model|invalid model|no models? (?:loaded|found|available|are)",
     r"model[_ ](?:not[_ ]found|is unknown)|unexpected endpoint",
     r"(?:path|route|page|resource|endpoint|url|deployment)\b.{0,40}not (?:be )?found|\bnot found\b",
@@ -302,7 +226,7 @@ cut_off = _says(
 unreachable = _says(
     r"connection (?:refused|error|reset|closed|failed|aborted|was|timed|to)",
     r"(?:could not|cannot|can't|unable to|failed to) (?:connect|reach|resolve)|unreachable|\becon\w+",
-    r"\benotfound|\beai_again|\betimedout|\behostunreach|\bepipe|fetch failed|getaddrinfo",
+    r"\benotfound|\beai_again|\betimedout|\behostunreach|\bepipe|fetch failed|getaddrinfo|error sending request",
     r"name (?:or service not known|resolution)|network (?:error|is|connection|request failed)",
     r"no route to host|dns|certificate verify|ssl error|tls handshake|connecterror",
 )
@@ -326,30 +250,26 @@ overflow = _says(
     r"context[_ ](?:length|window|size|limit)(?! (?:is )?(?:not|un)(?! ))|maximum context",
     r"prompt (?:is )?too (?:long|large)|too many (?:input )?tokens(?! per| processed|, please wait)",
     r"input (?:is )?too long",
-    r"exceeds? (?:the )?(?:available )?(?:context|model'?s? max|max(?:imum)? (?:input|context))",
-    r"exceeds? (?:the )?(?:available )?(?:context|model'?s? max|max(?:imum)? (?:prompt|sequence|model))",
+    r"exceeds? (?:the )?(?:available )?(?:context|model'?s? max)",
+    r"exceeds? (?:the )?max(?:imum)? (?:input|context|prompt|sequence|model)",
     r"reduce the length|input length (?:should|exceeds|and)|range of input length|token limit: ?\d",
     r"exceeded model token|prompt token count",
-    r"(?:input|prompt|total) tokens? (?:count )?(?:\(?\d+\)? )?(?:exceeds?|is (?:greater|larger))",
-    r"(?:input|prompt|total) tokens? (?:count )?(?:\(?\d+\)? )?(?:exceeds?|is (?:longer|more))",
+    r"(?:input|prompt|total) tokens? (?:count )?(?:\(?\d+\)? )?(?:exceeds?|is (?:greater|larger|longer|more))",
     r"must have less than \d+ tokens|message size \d+ exceeds|larger than the (?:maximum|max|context)",
-    r"max(?:imum)? (?:model |input |prompt |sequence |total )?(?:tokens?|length) (?:is )?exceeded",
-    r"max(?:imum)? (?:model |input |prompt |sequence |total )?tokens? (?:is )?(?:limit|reached)",
-    r"max(?:imum)? (?:model |input |prompt |sequence |total )?length (?:is )?(?:limit|reached)",
-    r"max(?:imum)? (?:model |input |prompt |sequence |total )?(?:size|len) (?:is )?exceeded",
-    r"max(?:imum)? (?:model |input |prompt |sequence |total )?(?:size|len) (?:is )?(?:limit|reached)",
+    r"max(?:imum)? (?:(?:model|input|prompt|sequence|total) )?(?:tokens?|length|size|len) (?:is )?(?:exceeded|reached)",
     r"longer than the (?:model|maximum|max)|max_model_len|model max length|max_seq_len|n_ctx",
     r"sequence length",
-    r"(?:request|payload|body|entity|content) (?:entity |is |are |size )?too (?:large|long|big)",
-    r"(?:input|prompt|conversation|history|messages?) (?:entity |is |are |size )?too (?:large|long|big)",
+    r"(?:request|payload|body|content|input|prompt|conversation|history|messages?) (?:entity )?(?:is |are |size )?too"
+    r" (?:large|long|big)",
     r"tokens? (?:in (?:the )?(?:prompt|messages) )?exceeds?|token limit exceeded",
-    r"(?:input|prompt) (?:\w+ )?exceeds? (?:the )?(?:\w+ )?(?:limit|length|size|tokens?|window)",
-    r"(?:request|conversation) (?:\w+ )?exceeds? (?:the )?(?:\w+ )?(?:limit|length|size|tokens?|window)",
+    r"(?:input|prompt|request|conversation) (?:\w+ )?exceeds? (?:the )?(?:\w+ )?(?:limit|length|size|tokens?|window)",
     r"max_input_tokens|上下文.{0,12}(?:超|长)|超出.{0,12}(?:长度|上下文|token)|超过.{0,16}(?:长度|上下文|token)|输入.{0,8}过长",
     r"long context|\btoken limit$",
 )
 """The wordings that providers are known to use."""
 
+_surely = _says(r"maximum context length|prompt is too long|exceeds? the (?:model's )?context")
+"""Wordings that mean it whatever else is said, as of the room for the reply."""
 _SIZE = _says(
     r"\b(?:tokens?|length|size|context|characters?|chars|bytes|kb|mb|long|large|longer|larger)\b",
 )
@@ -372,7 +292,7 @@ _OTHER_SIZE = _says(
     r"(?:file|pdf|document|video)s?\b(?! and text).{0,60}(?:size|large|exceed|dimension|limit|max)",
     r"\bmax_tokens: \d|maximum allowed number of output|tool_call_id|call[ _]id",
     r"array (?:too long|with maximum)|too many (?:tools|functions|images|messages|stop|items)",
-    r"string (?:too long|with maximum length \d{1,3}\b)",
+    r"string.{0,60}maximum length \d{1,4}\b",
     r"(?:function|tool)s?'?\.?(?:name|description)?\b.{0,40}(?:maximum|max|at most|too long|longer)",
     r"\bname\b.{0,60}(?:at most|maximum|too long|characters)",
     r"max(?:imum)? (?:number of )?(?:tools|functions)|temperature|top_p|top_k|\bstop sequences?",
@@ -391,7 +311,7 @@ def is_overflow(text: str) -> bool:
 
 def known_overflow(text: str) -> bool:
     """The same by the known wordings alone."""
-    return overflow(text) and not _OTHER_SIZE(text)
+    return _surely(text) or (overflow(text) and not _OTHER_SIZE(text))
 
 
 def _of_size(line: str) -> bool:
