@@ -28,6 +28,8 @@ SILENT = frozenset(
         Rule.FAILURE_BATCH,
         Rule.FAILURE_NO_WORK,
         Rule.FORM_TEXT_CALL,
+        Rule.FORM_LOST_CALL,
+        Rule.FORM_NO_ANSWER,
         Rule.FORM_ECHO,
         Rule.FORM_REPETITION,
         Rule.ATTEMPTS_PROGRESS,

@@ -88,6 +88,9 @@ class Reply(Form):
     """The call that its text is."""
     cut: bool = False
     """The reply was cut by the length limit."""
+    reasoning: str = ""
+    finish: str = ""
+    """Why it ended, if not as its calls and `cut` say."""
     cost: float | None = None
     """USD."""
     tokens: int | None = None

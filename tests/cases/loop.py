@@ -88,10 +88,12 @@ class CaseModel:
                     window=action.limit,
                 )
             )
-        reason = "length" if action.cut else "tool_calls" if action.calls else "stop"
+        reason = "length" if action.cut else "tool_calls" if action.calls else action.finish or "stop"
         calls = tuple(_tool_call(f"{number}.{at}", call) for at, call in enumerate(action.calls))
         spent = {"cost": action.cost, "prompt_tokens": action.tokens}
-        yield protocol.Reply(text=action.text, calls=calls, finish_reason=reason, **spent)
+        yield protocol.Reply(
+            text=action.text, reasoning=action.reasoning, calls=calls, finish_reason=reason, **spent
+        )
 
     async def context_tokens(self, model: str) -> int | None:
         return None

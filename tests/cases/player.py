@@ -39,6 +39,7 @@ from tui_agent.core.recovery.repetition import repetition_in
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import raw_call_key
 from tui_agent.core.request import compaction, text_calls
+from tui_agent.core.request.broken_reply import broken_reply
 from tui_agent.core.request.coherence import validate
 from tui_agent.core.request.written_calls import written_calls
 from tui_agent.core.state import RunState
@@ -236,11 +237,27 @@ class Player:
                 self._calls = {calls[0].id: reply.written}
             else:
                 broken = repetition_in(text, "length" if reply.cut else "stop")
+                if not reply.cut:
+                    broken = broken or self._broken(reply, native=not as_text)
                 broken = broken or echo_in(text, called.note, self.state.recovery, "")
-        reason = "length" if reply.cut else "tool_calls" if calls else "stop"
+        reason = "length" if reply.cut else "tool_calls" if calls else reply.finish or "stop"
         spent = {"cost": reply.cost, "prompt_tokens": reply.tokens, "broken": broken}
         spent["written"] = found is not None and not as_text
+        spent["reasoning"] = reply.reasoning
         self._feed(events.ReplyFinished(text=text, calls=calls, finish_reason=reason, **spent))
+
+    def _broken(self, reply: Reply, *, native: bool) -> events.CallProblem | None:
+        last = self.state.recovery.last
+        return broken_reply(
+            reply.text,
+            reply.reasoning,
+            reply.finish,
+            self._tools(),
+            native=native,
+            lost_before=last is not None
+            and last.rejected is not None
+            and last.rejected.rule == "form.lost_call",
+        )
 
     def _tool_call(self, identity: str, call: Call) -> events.ToolCall:
         if call.outcome == "malformed":

@@ -207,6 +207,8 @@ class Fault(Value):
     """Tokens of the model's window, where an overflow names it."""
     prompt_tokens: int | None = None
     """Tokens of the prompt by the provider's count, where an overflow names them."""
+    generation: str | None = None
+    """What the model wrote ("": not told), if the server says that it could not read the model's own call."""
 
 
 class VerdictRecord(Value):

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import dataclass, field
-from typing import Literal
 
 from tui_agent.core.values import ToolCall
+from tui_agent.models.tagged_reasoning import TaggedReasoning
 
 LONGEST_REPLY = 16_000_000
 """Characters of text, reasoning and arguments: four times the longest call, a hundred times what models write."""
@@ -59,55 +59,13 @@ def _whole_characters(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-_OPENING, _CLOSING = "<think>", "</think>"
-
-
-class _TaggedReasoning:
-    """Takes the reasoning out of a text that begins with it, between the tags that models write around it."""
-
-    def __init__(self) -> None:
-        self.stage: Literal["opening", "reasoning", "gap", "text"] = "opening"
-        self.held = ""
-        """The end of what came, where it may be a part of a tag."""
-
-    def split(self, piece: str) -> tuple[str, str]:
-        """The text and the reasoning that the piece adds."""
-        piece, self.held = self.held + piece, ""
-        reasoning = ""
-        if self.stage == "opening":
-            start = piece.lstrip()
-            if len(start) < len(_OPENING) and _OPENING.startswith(start):
-                self.held = piece
-                return "", ""
-            tagged = start.startswith(_OPENING)
-            self.stage = "reasoning" if tagged else "text"
-            piece = start[len(_OPENING) :] if tagged else piece
-        if self.stage == "reasoning":
-            reasoning, closed, piece = piece.partition(_CLOSING)
-            if not closed:
-                whole = len(reasoning) - _overlap(reasoning, _CLOSING)
-                self.held = reasoning[whole:]
-                return "", reasoning[:whole]
-            self.stage = "gap"
-        if self.stage == "gap":
-            piece = piece.lstrip()
-            if piece:
-                self.stage = "text"
-        return piece, reasoning
-
-
-def _overlap(text: str, tag: str) -> int:
-    """How many characters at the text's end may be the beginning of the tag."""
-    return next((size for size in range(len(tag) - 1, 0, -1) if text.endswith(tag[:size])), 0)
-
-
 class ReplyAssembler:
     """Collects the pieces of one reply."""
 
     def __init__(self) -> None:
         self._text = _GrowingText()
         self._reasoning = _GrowingText()
-        self._tagged = _TaggedReasoning()
+        self._tagged = TaggedReasoning()
         self._slots: list[_Slot] = []
         self._by_index: dict[int, _Slot] = {}
         self._size = 0

@@ -28,10 +28,13 @@ from tui_agent.core.recovery.repetition import REPEATED, RepetitionWatch, repeti
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import raw_call_key
 from tui_agent.core.request import compaction, text_calls, tokens
+from tui_agent.core.request.broken_reply import broken_reply
 from tui_agent.core.request.build import BuiltRequest, build
 from tui_agent.core.request.coherence import Validator
+from tui_agent.core.request.spoken import spoken
 from tui_agent.core.request.text_calls import writes_calls
-from tui_agent.core.request.written_calls import is_unreadable, written_calls
+from tui_agent.core.request.tool_names import meant
+from tui_agent.core.request.written_calls import calls_of, written_calls
 from tui_agent.models.protocol import Delta, Model, ModelFault, ModelRequest, Reply
 from tui_agent.runtime.claimed_files import Unseen, unseen
 from tui_agent.runtime.coalesce import ReplyStream
@@ -285,7 +288,7 @@ class ModelCaller:
         )
         request = self._request(step.model, built.messages, built.tokens, ephemeral=1 if step.note else 0)
         reads_text = state.recovery.policy.reads_text
-        reply = await self._stream(request, watched=reads_text)
+        reply = await (self._read if reads_text else self._stream)(request, watched=reads_text)
         if not request.tools and not reply.calls and writes_calls(state, step.model):
             reply = _with_written_call(reply, offer.names)
         broken, native = None, bool(request.tools)
@@ -294,7 +297,7 @@ class ModelCaller:
             reply = self._with_calls_in_text(reply, step.model, native=native)
             written = native and bool(reply.calls)
             broken = None if reply.calls else self._broken(reply, step.note, native=native)
-        empty = not reply.text.strip() and not reply.calls and broken is None
+        empty = not reply.text.strip() and not reply.calls and (broken is None or state.closing is not None)
         if empty and not state.recovery.rejects_text(""):
             raise ModelFault(
                 events.Fault(
@@ -343,6 +346,27 @@ class ModelCaller:
         claimed = () if implicit.called else files_claimed(said, implicit.unshown)
         return await asyncio.to_thread(unseen, self._workspace, state, claimed)
 
+    async def _read(self, request: ModelRequest, *, watched: bool) -> Reply:
+        """The reply as a whole, its thoughts and tokens apart from its text, its calls under the tools' own names. What
+        the server could not read of a call is read here.
+        """
+        try:
+            reply = await self._stream(request, watched=watched)
+        except ModelFault as raised:
+            if raised.fault.generation is None:
+                raise
+            text = f"The server could not read the call that {request.model} wrote: {raised.fault.message}"
+            self._recorder.record(events.Notice(text=text, origin="form", rule=Rule.FORM_LOST_CALL))
+            said = spoken(raised.fault.generation)
+            found = calls_of(said.text, self._tools.names)
+            reply = Reply(reasoning=said.reasoning, finish_reason="tool_calls", model=request.model)
+            return reply if found is None else reply.model_copy(update={"calls": found.calls})
+        said = spoken(reply.text, reply.reasoning)
+        calls = tuple(
+            call.model_copy(update={"name": meant(call.name, self._tools.names)}) for call in reply.calls
+        )
+        return reply.model_copy(update={"text": said.text, "reasoning": said.reasoning, "calls": calls})
+
     def _with_calls_in_text(self, reply: Reply, model: str, *, native: bool) -> Reply:
         """The reply with the calls that it holds as text, where they are calls beyond doubt, or fit their tools.
         `native`: it was to call tools as the API has it, so that it is said once.
@@ -369,10 +393,18 @@ class ModelCaller:
         repetition = repetition_in(reply.text, reply.finish_reason)
         if repetition is not None:
             return repetition
-        if native and is_unreadable(reply.text):
-            message = "The reply holds a call as text that cannot be read. Call the tool itself."
-            kind = events.FailureKind.NO_TOOL_CALL
-            return events.CallProblem(kind=kind, message=message, rule=Rule.FORM_TEXT_CALL)
+        if reply.finish_reason != "length":
+            rejected = None if (last := self._recorder.state.recovery.last) is None else last.rejected
+            broken = broken_reply(
+                reply.text,
+                reply.reasoning,
+                reply.finish_reason,
+                self._tools.names,
+                native=native,
+                lost_before=rejected is not None and rejected.rule == Rule.FORM_LOST_CALL,
+            )
+            if broken is not None:
+                return broken
         tools = json.dumps(self._offered().specifications, ensure_ascii=False)
         return echo_in(reply.text, note, self._recorder.state.recovery, tools)
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tui_agent.core.recovery.iteration import Iteration
     from tui_agent.core.recovery.policy import RecoveryPolicy
 
+_NO_CALL = frozenset({Rule.FORM_TEXT_CALL, Rule.FORM_LOST_CALL})
+"""Rules that send a reply back since the server made no call of it."""
 _EXECUTED = frozenset({CallStatus.SUCCEEDED, CallStatus.FAILED, CallStatus.WAITING})
 
 CALL_AS_TEXT = (
@@ -76,7 +78,7 @@ class FormErrors:
         """`written` after one more reply; the operator's own calls and replies without a call say nothing."""
         if self.written is None or reply.by == "operator":
             return self.written
-        unreadable = reply.broken is not None and reply.broken.rule == Rule.FORM_TEXT_CALL
+        unreadable = reply.broken is not None and reply.broken.rule in _NO_CALL
         if reply.written or unreadable or (reply.calls and all(map(_is_no_json, reply.calls))):
             return self.written + 1
         return None if reply.calls else self.written
@@ -123,7 +125,7 @@ def _is_no_json(call: ToolCall) -> bool:
 
 def _signature(reply: ReplyFinished | None, iteration: Iteration) -> str:
     """What the reply said, its calls as sent and what was wrong; "" where it is not kept (a recording)."""
-    if reply is None or not (reply.text or reply.calls):
+    if reply is None or not (reply.text or reply.calls or reply.broken):
         return ""
     parts = [reply.text, *(f"{call.name} {call.arguments}" for call in reply.calls)]
     parts += [failure_signature(failure) for failure in iteration.failures()]

@@ -280,7 +280,16 @@ def _closing(state: RecoveryState, failures: Sequence[Failure]) -> str:
     wrong = [one for one in failures if one.kind in FORM_ERRORS and one.rule != Rule.FORM_CUT]
     if wrong and state.form.needs_text(state.policy):
         return CALL_AS_TEXT
-    return "\n".join(dict.fromkeys(_asked_for(failure, state.tools) for failure in wrong))
+    asked = list(dict.fromkeys(_asked_for(failure, state.tools) for failure in wrong))
+    if any(failure.rule in _SAID_OF_THE_REPLY for failure in wrong) and state.form.row > 1:
+        # The same words again would make the same request again, which ends as before.
+        asked.append(
+            f"It is the {ordinal_word(state.form.row)} reply in a row of which nothing could be used."
+        )
+    return "\n".join(asked)
+
+
+_SAID_OF_THE_REPLY = frozenset({Rule.FORM_TEXT_CALL, Rule.FORM_LOST_CALL, Rule.FORM_NO_ANSWER})
 
 
 def _asked_for(failure: Failure, tools: Sequence[str]) -> str:

@@ -56,6 +56,8 @@ class Rule(StrEnum):
     FORM_DEGRADE = "form.degrade"
     FORM_CUT = "form.cut"
     FORM_TEXT_CALL = "form.text_call"
+    FORM_LOST_CALL = "form.lost_call"
+    FORM_NO_ANSWER = "form.no_answer"
     FORM_TEXT_PROTOCOL = "form.text_protocol"
     FORM_ECHO = "form.echo"
     FORM_REPETITION = "form.repetition"

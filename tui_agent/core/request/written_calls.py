@@ -2,7 +2,8 @@
 
 Small models, and servers that do not know a model's own form, send a call as JSON, in a fence or between tags. Such
 text is no answer. An answer that shows JSON, or explains a call, is one: where `sure` is False, the calls are to be
-taken only if they fit their tools. Pure; the text protocol has a reader of its own (`text_calls`).
+taken only if they fit their tools. The forms stand in `forms`. Pure; the text protocol has a reader of its own
+(`text_calls`).
 """
 
 from __future__ import annotations
@@ -14,41 +15,78 @@ from dataclasses import dataclass
 from typing import Any
 
 from tui_agent.core.events import ToolCall
+from tui_agent.core.request.call_notations import (
+    MOST_CALLS,
+    Made,
+    element,
+    keyed,
+    notation,
+    plain,
+    python,
+)
+from tui_agent.core.request.code_spans import fences, without_code
+from tui_agent.core.request.forms import CALL_FORMS, SPACES
+from tui_agent.core.request.tool_names import meant
 
 _LONGEST_LEAD = 1_500
-"""Characters of prose before a call; longer ones are an answer that shows a call."""
+"""Characters of prose before a call; longer ones are an answer that shows a call, unless tokens mark it."""
 
-_MOST_CALLS = 32
-
-_TAG = re.compile(
-    r"^[ \t]*(?:<(?:tool_calls?|function_calls?|toolcall)>|<\|(?:python_tag|tool_calls?)\|>|\[TOOL_CALLS?\]"
-    r"|```[ \t]*tool_?calls?[ \t]*\n|(?=<function[= ]))",
+_MARK = re.compile(
+    "|".join(
+        f"(?:{form.begins})"
+        if form.in_line
+        else rf"^ {{0,3}}(?:{form.begins})|(?<=[.!?:…])[ \t]?(?:{form.begins})"
+        for form in CALL_FORMS
+    ),
     re.IGNORECASE | re.MULTILINE,
 )
-"""What models put before their calls, at the beginning of a line."""
+_CALL_FENCES = frozenset({"tool_code", "tool_call", "tool_calls", "toolcall", "tool call"})
 
-_ELEMENT = re.compile(
-    r"<function(?:=|\s+name=)\"?([\w.:-]{1,200})\"?\s*>(.*?)(?:</function>|\Z)", re.DOTALL | re.IGNORECASE
+_SIGN = r"<\|[^|<>\n]{1,60}\|?>|<[｜][^｜<>\n]{1,60}[｜]>|<\w+\|>|\[/?(?:TOOL_CALLS?|ARGS|CALL_ID)\]"
+_WRAPPER = (
+    rf"</?{SPACES}(?:tool_?calls?|toolcall|function_calls?|tools|(?:start|end)_function_call)>"
+    rf"|</{SPACES}(?:function|invoke)>"
 )
-_PARAMETER = re.compile(
-    r"<parameter=\"?([\w.-]{1,200})\"?\s*>\n?(.*?)\n?</parameter>", re.DOTALL | re.IGNORECASE
+_BETWEEN = re.compile(rf"(?:[\s,;]|{_SIGN}|{_WRAPPER}|```\w*|Action:)*", re.IGNORECASE)
+_NAMED = re.compile(
+    rf"(?:(?:assistant|commentary|analysis|functions?(?=\s*<))(?:\s|{_SIGN})*)*(?:to=)?"
+    r"(?P<name>[A-Za-z_][\w.-]{0,150}(?::\d+)?)"
+    rf"(?:\s|{_SIGN}|\[CALL_ID\]\w+|Action[ _]Input:|json\b|code\b|```\w*)*(?=\{{)"
 )
-_FENCE = re.compile(r"```\w*[ \t]*\n(\s*[\[{].*?)\s*```\s*\Z", re.DOTALL)
-_OBJECT = re.compile(r'^[ \t]*\[?\s*\{\s*"(?:name|tool|type|function|tool_calls)"\s*:', re.MULTILINE)
+_RESULT = re.compile(r"</?(?:tool_response|tool_result|function_results?|result|tool_output)\b|Observation:")
+"""How a guess at the call's result begins."""
+
+_OBJECT = re.compile(r"^[ \t]*\[?\s*\{\s*\"\w+\"\s*:", re.MULTILINE)
+_LIST_OF_CALLS = re.compile(r"^\[\s*[A-Za-z_][\w.]{0,150}\(", re.MULTILINE)
 _BEGUN = re.compile(
     r'\s*(?:```\w*\s*|<\w+>\s*)?\{\s*(?:"type"\s*:\s*"function"\s*,\s*)?"(?:name|tool)"\s*:\s*"([\w.:-]{1,200})"\s*,'
     r'\s*"(?:arguments|parameters)"\s*:\s*(?=\{)'
+)
+_BEGUN_NAME = re.compile(
+    rf"(?:{_SIGN}|{_WRAPPER}|[\s\[{{]|```\w*|commentary|analysis|function(?=\s*<)|\"name\"\s*:\s*\"|to=|call:"
+    rf"|<{SPACES}(?:function|invoke)(?:=|\s+name=)[\"']?)*(?P<name>[A-Za-z_][\w.:-]{{0,150}})",
+    re.IGNORECASE,
 )
 _EXAMPLE = re.compile(
     r"\b(?:examples?|e\.g\.|for instance|such as|like this|looks? like|would be|format|syntax|means|returns?)\b",
     re.IGNORECASE,
 )
 """What stands in the line before a call that is shown and not made."""
+_REMAINS = re.compile(
+    rf"^ {{0,3}}</{SPACES}(?:tool_?calls?|function_calls?|function|invoke|parameter|arg_key|arg_value)>[ \t]*$"
+    r"|<\|channel\|>\s*(?:analysis|commentary|final)\b|<\|tool_calls?_(?:section_)?(?:begin|end)\|>\s*$",
+    re.MULTILINE,
+)
+"""What is left of a call whose beginning is lost."""
+_LONGEST_REMAINS = 4_000
 
 _NAMES = ("name", "tool", "tool_name")
 _ARGUMENTS = ("arguments", "parameters", "args", "tool_input")
-_BESIDE = frozenset({"type", "id", "function", *_NAMES, *_ARGUMENTS})
-_BETWEEN = re.compile(r"(?:[\s,;]|</?\|?(?:tool_calls?|function_calls?|toolcall)\|?>|```\w*)*", re.IGNORECASE)
+_LOOSE_NAMES = ("recipient_name", "function_name", "action", "function")
+_LOOSE_ARGUMENTS = ("input", "action_input", "params", "kwargs")
+_LISTS = ("tool_calls", "tool_uses")
+_IDS = frozenset({"type", "id", "index", "call_id", "tool_call_id"})
+_BESIDE = frozenset({"function", *_IDS, *_NAMES, *_ARGUMENTS})
 
 
 @dataclass(frozen=True)
@@ -68,87 +106,128 @@ def written_calls(text: str, tools: Collection[str], *, cut: bool = False) -> Wr
     body = text.strip()
     if cut:
         return _begun(body, tools)
-    tag = _TAG.search(body)
-    if tag is not None:
-        rest = body[tag.end() :]
-        elements = tuple(_elements(rest))
-        calls = elements or _values(rest, to_the_end=False)
-        return _found(body[: tag.start()], calls, marked=True)
-    fence = _FENCE.search(body)
-    if fence is not None:
-        return _known(_found(body[: fence.start()], _values(fence[1], to_the_end=True)), tools)
-    place = _OBJECT.search(body)
+    mark = _mark(body)
+    if mark is not None:
+        return _marked(body[: mark.start()], body[mark.start() :], tools)
+    fence = next((each for each in fences(body) if each.end == len(body)), None)
+    if fence is not None and not any(each.start < fence.start for each in fences(body)):
+        return _fenced(body[: fence.start], body[fence.inner : fence.inner_end].strip(), tools)
+    place = _OBJECT.search(body) or _LIST_OF_CALLS.search(body)
     if place is None:
         return None
-    found = _found(body[: place.start()], _values(body[place.start() :], to_the_end=True))
-    return found if found is not None and found.sure else _known(found, tools)
+    made, end = _read(body[place.start() :].lstrip(), tools)
+    if not made or end < len(body[place.start() :].lstrip()):
+        return None
+    return _unmarked(body[: place.start()], made, tools, alone=True)
+
+
+def calls_of(text: str, tools: Collection[str]) -> WrittenCalls | None:
+    """The calls in a text that is known to be one, whatever stands around it."""
+    return written_calls(text, tools) or _marked("", text.strip(), tools)
 
 
 def is_unreadable(text: str) -> bool:
-    """Whether a text that holds no readable call begins like one all the same."""
-    return _TAG.match(text.strip()) is not None
+    """Whether a text that holds no readable call is one in a model's own form all the same."""
+    body = text.strip()
+    mark = _mark(body)
+    if mark is not None:
+        lead = body[: mark.start()].strip()
+        return len(lead) <= _LONGEST_LEAD and not _shows(lead)
+    return len(body) <= _LONGEST_REMAINS and _REMAINS.search(without_code(body)) is not None
 
 
-def _found(lead: str, calls: tuple[ToolCall, ...], *, marked: bool = False) -> WrittenCalls | None:
+def _mark(body: str) -> re.Match[str] | None:
+    """What marks the first call outside of code."""
+    return _MARK.search(without_code(body, keep=_CALL_FENCES))
+
+
+def _marked(lead: str, rest: str, tools: Collection[str]) -> WrittenCalls | None:
+    """A call that its form marks as one. Beside more text, or far down, it has to fit a tool of the run."""
+    made, end = _read(rest, tools)
+    lead, behind = lead.strip(), rest[end:].strip()
+    if not made or _shows(lead):
+        return None
+    aside = (behind and _RESULT.match(behind) is None) or len(lead) > _LONGEST_LEAD
+    known = all(one.name in tools for one in made)
+    if (len(lead) > _LONGEST_LEAD or any(one.loose for one in made)) and not known:
+        return None
+    return WrittenCalls(lead, _calls(made), sure=not (aside and known))
+
+
+def _fenced(lead: str, inside: str, tools: Collection[str]) -> WrittenCalls | None:
+    """A fence that ends the text."""
+    mark = _MARK.match(inside)
+    if mark is None and not inside.startswith(("{", "[")):
+        return None
+    made, end = _read(inside, tools)
+    if inside[end:].strip():
+        return None
+    found = _unmarked(lead, made, tools, alone=False)
+    # In a fence or beside prose only calls of known tools are calls.
+    return found if found is not None and all(call.name in tools for call in found.calls) else None
+
+
+def _unmarked(
+    lead: str, made: tuple[Made, ...], tools: Collection[str], *, alone: bool
+) -> WrittenCalls | None:
     lead = lead.strip()
-    if not calls or len(lead) > _LONGEST_LEAD or "```" in lead:
+    if not made or len(lead) > _LONGEST_LEAD or "```" in lead or _shows(lead):
         return None
+    loose, known = any(one.loose for one in made), all(one.name in tools for one in made)
+    sure = not lead and not loose
+    if not known and not (sure and alone):
+        return None
+    return WrittenCalls(lead, _calls(made), sure=sure)
+
+
+def _shows(lead: str) -> bool:
+    """Whether what stands before a call announces an example."""
     before = lead.rpartition("\n")[2]
-    if before and _EXAMPLE.search(before):
-        return None
-    return WrittenCalls(lead, calls, sure=marked or not lead)
+    return bool(before) and _EXAMPLE.search(before) is not None
 
 
-def _known(found: WrittenCalls | None, tools: Collection[str]) -> WrittenCalls | None:
-    """In a fence or beside prose only calls of known tools are calls."""
-    if found is not None and all(call.name in tools for call in found.calls):
-        return found
-    return None
+def _calls(made: tuple[Made, ...]) -> tuple[ToolCall, ...]:
+    return tuple(
+        ToolCall(
+            id="",
+            name=one.name,
+            arguments=one.arguments
+            if isinstance(one.arguments, str)
+            else json.dumps(one.arguments, ensure_ascii=False),
+        )
+        for one in made
+    )
 
 
 def _begun(body: str, tools: Collection[str]) -> WrittenCalls | None:
     """A text that the length limit cut in the middle of its only call."""
     begun = _BEGUN.match(body)
-    if begun is None or begun[1] not in tools:
+    if begun is not None and begun[1] in tools:
+        return WrittenCalls("", (ToolCall(id="", name=begun[1], arguments=body[begun.end() :]),), sure=True)
+    mark = _mark(body)
+    name = None if mark is None else _BEGUN_NAME.match(body, mark.start())
+    if mark is None or name is None or meant(name["name"], tools) not in tools:
         return None
-    return WrittenCalls("", (ToolCall(id="", name=begun[1], arguments=body[begun.end() :]),), sure=True)
+    # Not one call of it is certain to be whole.
+    rest = body[name.end() :].rstrip("} \n")
+    call = ToolCall(id="", name=meant(name["name"], tools), arguments=rest or "{")
+    return WrittenCalls(body[: mark.start()].strip(), (call,), sure=True)
 
 
-def _elements(text: str) -> Iterator[ToolCall]:
-    """Calls as elements: `<function=NAME><parameter=KEY>VALUE</parameter></function>`, or with JSON inside."""
-    for element in list(_ELEMENT.finditer(text))[:_MOST_CALLS]:
-        parameters = {match[1]: _plain(match[2]) for match in _PARAMETER.finditer(element[2])}
-        inside = element[2].strip()
-        arguments = inside if inside.startswith("{") and not parameters else json.dumps(parameters)
-        yield ToolCall(id="", name=element[1], arguments=arguments)
-
-
-def _plain(value: str) -> Any:
-    """Numbers, truth values and lists as such; everything else is text."""
-    try:
-        read = json.loads(value)
-    except (ValueError, RecursionError):
-        return value
-    return value if isinstance(read, str) else read
-
-
-def _values(text: str, *, to_the_end: bool) -> tuple[ToolCall, ...]:
-    """The calls in a row of JSON values; none where one of them is no call, or more follows that is none."""
-    decoder = json.JSONDecoder(strict=False)
-    calls: list[ToolCall] = []
+def _read(text: str, tools: Collection[str]) -> tuple[tuple[Made, ...], int]:
+    """The calls in a row that a text begins with, and the place behind them; none if one of them is not whole."""
+    made: list[Made] = []
     place = _after_gap(text, 0)
-    while place < len(text) and len(calls) <= _MOST_CALLS:
-        try:
-            value, place = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            return () if to_the_end else tuple(calls)
-        for each in value if isinstance(value, list) else [value]:
-            made = tuple(_of(each))
-            if not made:
-                return () if to_the_end else tuple(calls)
-            calls += made
-        place = _after_gap(text, place)
-    return tuple(calls[:_MOST_CALLS])
+    while place < len(text) and len(made) < MOST_CALLS:
+        read = _json(text, place, tools) if text[place] in "{[" else None
+        read = read or element(text, place) or keyed(text, place) or notation(text, place)
+        read = read or _named(text, place) or python(text, place)
+        if read is None or not read[0]:
+            begun = _MARK.match(text, place) or (text[place] in "{[" and made)
+            return ((), 0) if begun else (tuple(made), place)
+        made += (one._replace(name=meant(one.name, tools)) for one in read[0])
+        place = _after_gap(text, read[1])
+    return tuple(made[:MOST_CALLS]), place
 
 
 def _after_gap(text: str, place: int) -> int:
@@ -156,26 +235,77 @@ def _after_gap(text: str, place: int) -> int:
     return place if gap is None else gap.end()
 
 
-def _of(value: object) -> Iterator[ToolCall]:
+def _named(text: str, at: int) -> tuple[tuple[Made, ...], int] | None:
+    """A name and, behind tokens, its arguments as JSON: Kimi, Mistral, DeepSeek, Harmony, ReAct."""
+    head = _NAMED.match(text, at)
+    if head is None:
+        return None
+    try:
+        value, end = json.JSONDecoder(strict=False).raw_decode(text, head.end())
+    except (ValueError, RecursionError):
+        return None
+    return ((Made(head["name"], value),), end) if isinstance(value, dict) else None
+
+
+def _json(text: str, at: int, tools: Collection[str]) -> tuple[tuple[Made, ...], int] | None:
+    """The calls in a JSON value; None if it is none, or holds anything else."""
+    try:
+        value, end = json.JSONDecoder(strict=False).raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None
+    made: list[Made] = []
+    for each in value if isinstance(value, list) else [value]:
+        of_it = tuple(_of(each, tools))
+        if not of_it:
+            return None
+        made += of_it
+    return tuple(made), end
+
+
+def _of(value: object, tools: Collection[str]) -> Iterator[Made]:
     """The call that a JSON object is, in one of the forms that models know; nothing where it is none."""
     if not isinstance(value, dict):
         return
-    listed = value.get("tool_calls")
-    if value.keys() == {"tool_calls"} and isinstance(listed, list):
+    listed = next((value[key] for key in _LISTS if value.keys() == {key}), None)
+    if isinstance(listed, list):
         for each in listed:
-            yield from _of(each)
+            yield from _of(each, tools)
         return
     inner = value.get("function")
     if isinstance(inner, dict):
-        yield from _of(inner) if value.keys() <= {"type", "id", "function", "index"} else ()
-        return
-    if not value.keys() <= _BESIDE:
+        beside = {key: each for key, each in value.items() if key not in _IDS and key != "function"}
+        yield from _of({**inner, **beside}, tools) if beside.keys() <= set(_ARGUMENTS) else ()
         return
     name = next((value[key] for key in _NAMES if isinstance(value.get(key), str)), inner)
     arguments = next((value[key] for key in _ARGUMENTS if key in value), None)
     if isinstance(arguments, str):
-        arguments = _plain(arguments)
+        arguments = plain(arguments)
     if isinstance(arguments, dict) and {"type", "properties"} <= arguments.keys():
         return  # the description of a tool
-    if isinstance(name, str) and name.strip() and isinstance(arguments, dict):
-        yield ToolCall(id="", name=name.strip(), arguments=json.dumps(arguments, ensure_ascii=False))
+    if value.keys() <= _BESIDE and isinstance(name, str) and name.strip() and isinstance(arguments, dict):
+        yield Made(name.strip(), arguments)
+        return
+    yield from _loose(value, tools)
+
+
+def _loose(value: dict[str, Any], tools: Collection[str]) -> Iterator[Made]:
+    """An object that is a call only if its tool and its arguments are those of the run."""
+    if len(value) == 1:
+        ((name, arguments),) = value.items()
+        if meant(name, tools) in tools and isinstance(arguments, dict):
+            yield Made(name, arguments, loose=True)
+        return
+    key = next((key for key in (*_NAMES, *_LOOSE_NAMES) if isinstance(value.get(key), str)), "")
+    if not key or meant(value[key], tools) not in tools:
+        return
+    beside = {other: each for other, each in value.items() if other != key}
+    if beside.get("type") in {"function", "tool_use", "tool_call"}:
+        del beside["type"]
+        beside.pop("id", None)
+    names = (*_ARGUMENTS, *_LOOSE_ARGUMENTS)
+    inside = next((beside[other] for other in names if beside.keys() == {other}), None)
+    if isinstance(inside, str):
+        inside = plain(inside)
+    arguments = inside if isinstance(inside, dict) else beside
+    if arguments:
+        yield Made(value[key], arguments, loose=True)
