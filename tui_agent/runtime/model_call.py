@@ -297,7 +297,7 @@ class ModelCaller:
             reply = self._with_calls_in_text(reply, step.model, native=native)
             written = native and bool(reply.calls)
             broken = None if reply.calls else self._broken(reply, step.note, native=native)
-        empty = not reply.text.strip() and not reply.calls and (broken is None or state.closing is not None)
+        empty = not reply.text.strip() and not reply.calls and broken is None
         if empty and not state.recovery.rejects_text(""):
             raise ModelFault(
                 events.Fault(
@@ -368,12 +368,12 @@ class ModelCaller:
         return reply.model_copy(update={"text": said.text, "reasoning": said.reasoning, "calls": calls})
 
     def _with_calls_in_text(self, reply: Reply, model: str, *, native: bool) -> Reply:
-        """The reply with the calls that it holds as text, where they are calls beyond doubt, or fit their tools.
+        """The reply with the calls that it holds as text, if they are beyond doubt, or resemble calls of their tools.
         `native`: it was to call tools as the API has it, so that it is said once.
         """
         cut = reply.finish_reason == "length"
         found = written_calls(reply.text, self._tools.names, cut=cut)
-        if found is None or not (found.sure or all(map(self._fits, found.calls))):
+        if found is None or not (found.sure or all(map(self._resembles, found.calls))):
             return reply
         if native and model not in self._writers:
             self._writers.add(model)
@@ -381,11 +381,14 @@ class ModelCaller:
             self._recorder.record(events.Notice(text=text, origin="form", rule=Rule.FORM_TEXT_CALL))
         return reply.model_copy(update={"text": found.text, "calls": found.calls})
 
-    def _fits(self, call: events.ToolCall) -> bool:
+    def _resembles(self, call: events.ToolCall) -> bool:
+        """Whether a call fits its tool, or shares an argument with it: what is wrong with it, the model reads then."""
         try:
             self._tools.parse(call)
-        except InvalidCall:
-            return False
+        except InvalidCall as wrong:
+            tool = self._tools.get(call.name)
+            known = {} if tool is None else tool.parameters.get("properties", {})
+            return not known.keys().isdisjoint(wrong.problem.input)
         return True
 
     def _broken(self, reply: Reply, note: str | None, *, native: bool) -> events.CallProblem | None:

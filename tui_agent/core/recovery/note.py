@@ -278,9 +278,12 @@ def _after_the_limit(state: RecoveryState) -> str:
 def _closing(state: RecoveryState, failures: Sequence[Failure]) -> str:
     """What errors of form ask for, each once; a call that was cut says it in its result."""
     wrong = [one for one in failures if one.kind in FORM_ERRORS and one.rule != Rule.FORM_CUT]
-    if wrong and state.form.needs_text(state.policy):
-        return CALL_AS_TEXT
-    asked = list(dict.fromkeys(_asked_for(failure, state.tools) for failure in wrong))
+    as_text = bool(wrong) and state.form.needs_text(state.policy)
+    asked = (
+        [CALL_AS_TEXT]
+        if as_text
+        else list(dict.fromkeys(_asked_for(failure, state.tools) for failure in wrong))
+    )
     if any(failure.rule in _SAID_OF_THE_REPLY for failure in wrong) and state.form.row > 1:
         # The same words again would make the same request again, which ends as before.
         asked.append(

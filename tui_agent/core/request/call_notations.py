@@ -64,7 +64,7 @@ def element(text: str, at: int) -> Read | None:
         return None
     place = found.end()
     if found["open"].rstrip().endswith("/>"):
-        return (Made(found["name"], {}),), place
+        return (Made(found["name"], {}, loose=True),), place
     arguments: dict[str, Any] | str = {}
     head = _JSON_HEAD.match(text, place)
     if head is not None:

@@ -29,13 +29,13 @@ _GAP = r"[▁_ ]"
 CALL_FORMS = (
     CallForm(
         "Qwen, Hermes, GLM, ERNIE, Hunyuan, InternLM, Jamba, xLAM, Nemotron",
-        rf"<(?:longcat_|seed:)?(?:tool_?calls?|toolcall|function_calls?|tools)>(?={_JSON}|\s*<[\w:｜]|\s*\[?{_NAME}\s*"
-        r"(?:<|\(|\[|\{|$))",
+        rf"<(?:longcat_|seed:)?(?:tool_?calls?|toolcall|function_calls?)>(?={_JSON}|\s*<[\w:｜]|\s*\[?{_NAME}\s*"
+        rf"(?:<|\(|\[|\{{|$))|<tools>(?={_JSON})",
         "vLLM's parsers hermes, glm4_moe, jamba, xlam, hunyuan, longcat, seed_oss and olmo3",
     ),
     CallForm(
         "Qwen3-Coder, Step, Seed-OSS, Llama on Groq",
-        rf"<function(?:=|\s+name=)[\"']?(?={_NAME})",
+        rf"<function(?:=[\"']?(?={_NAME})|\s+name=[\"']?(?={_NAME}[\"']?\s*>\s*(?:<param|\{{)))",
         "vLLM's parser qwen3_coder; `failed_generation` of Groq's errors",
     ),
     CallForm(
@@ -64,7 +64,8 @@ CALL_FORMS = (
     ),
     CallForm(
         "gpt-oss (Harmony)",
-        rf"(?:<\|start\|>)?(?:assistant)?(?:<\|channel\|>)?(?:\b(?:commentary|analysis)\s+to=|assistant\s+to=)"
+        rf"(?:<\|start\|>)?(?:assistant)?(?:<\|channel\|>)?"
+        r"(?:(?:(?<=assistant)|\b)(?:commentary|analysis)\s+to=|assistant\s+to=)"
         rf"(?:functions\.)?(?={_NAME}[^\n{{]{{0,80}}\n?\s*\{{)",
         "OpenAI's description of the Harmony format; without its tokens as servers that drop them send it",
         in_line=True,

@@ -76,6 +76,8 @@ def _without_turns(text: str) -> str:
     if following is not None:
         text = text[: following.start()]
     while (last := _LAST_END.search(text, max(0, len(text) - _LONGEST_END))) is not None:
+        if "</s>" in last[0] and "<s>" in text:
+            break  # text that is struck out, in HTML
         text = text[: last.start()].rstrip()
     return text
 

@@ -12,6 +12,7 @@ _TOKENS = re.compile(r"<[^<>]*>|<[|｜][^<>|｜]*[|｜]?>?|[|｜]>|\[[A-Z_/]+\]|
 _AROUND = re.compile(
     r"^(?:to=)?(?:(?:functions?|tools?|default_api|namespace|multi_tool_use)[.:/])?|(?::\d+)?[.:]?$"
 )
+_SIGN = re.compile(r"[<>|｜\[\]]")
 _LONGEST = 500
 
 
@@ -23,7 +24,7 @@ def meant(name: str, tools: Collection[str]) -> str:
     found = {tool for word in words for tool in _same(word, tools)}
     if len(found) == 1:
         return found.pop()
-    return words[0] if len(words) == 1 or (words and _TOKENS.search(name)) else name
+    return words[0] if words and (len(words) == 1 or _SIGN.search(name)) else name
 
 
 def _same(word: str, tools: Collection[str]) -> list[str]:

@@ -63,8 +63,8 @@ _BEGUN = re.compile(
     r'\s*"(?:arguments|parameters)"\s*:\s*(?=\{)'
 )
 _BEGUN_NAME = re.compile(
-    rf"(?:{_SIGN}|{_WRAPPER}|[\s\[{{]|```\w*|commentary|analysis|function(?=\s*<)|\"name\"\s*:\s*\"|to=|call:"
-    rf"|<{SPACES}(?:function|invoke)(?:=|\s+name=)[\"']?)*(?P<name>[A-Za-z_][\w.:-]{{0,150}})",
+    rf"(?:{_SIGN}|{_WRAPPER}|[\s\[{{]|```\w*|assistant|commentary|analysis|function(?=\s*<)|\"name\"\s*:\s*\"|to=|call:"
+    rf"|<{SPACES}(?:function|invoke)(?:=|\s+name=)[\"']?|print\s*\()*(?P<name>[A-Za-z_][\w.:-]{{0,150}})",
     re.IGNORECASE,
 )
 _EXAMPLE = re.compile(
@@ -205,13 +205,17 @@ def _begun(body: str, tools: Collection[str]) -> WrittenCalls | None:
     if begun is not None and begun[1] in tools:
         return WrittenCalls("", (ToolCall(id="", name=begun[1], arguments=body[begun.end() :]),), sure=True)
     mark = _mark(body)
-    name = None if mark is None else _BEGUN_NAME.match(body, mark.start())
-    if mark is None or name is None or meant(name["name"], tools) not in tools:
+    begun = None if mark is None else _BEGUN_NAME.match(body, mark.start())
+    if mark is None or begun is None:
+        return None
+    name = meant(begun["name"].removesuffix(".call"), tools)
+    if name not in tools:
         return None
     # Not one call of it is certain to be whole.
-    rest = body[name.end() :].rstrip("} \n")
-    call = ToolCall(id="", name=meant(name["name"], tools), arguments=rest or "{")
-    return WrittenCalls(body[: mark.start()].strip(), (call,), sure=True)
+    rest = body[begun.end() :].rstrip("} \n") or "{"
+    return WrittenCalls(
+        body[: mark.start()].strip(), (ToolCall(id="", name=name, arguments=rest),), sure=True
+    )
 
 
 def _read(text: str, tools: Collection[str]) -> tuple[tuple[Made, ...], int]:
