@@ -200,7 +200,7 @@ async def test_a_reply_with_nothing_in_it_is_never_stored(start_agent: StartAgen
     live = await start_agent([{"text": "", "repeat": 1}, "here I am"])
     finished = await live.run()
     assert finished.answer == "here I am"
-    assert [event.fault.kind for event in live.of(events.ModelFaulted)] == ["bad_output"]
+    assert [event.rule for event in live.of(events.ReplyRejected)] == ["form.no_answer"]
     stored = [message for group in live.state.history.groups for message in group.messages]
     assert [message["role"] for message in stored] == ["user", "assistant"]
 
