@@ -237,8 +237,7 @@ class Player:
                 self._calls = {calls[0].id: reply.written}
             else:
                 broken = repetition_in(text, "length" if reply.cut else "stop")
-                if not reply.cut:
-                    broken = broken or self._broken(reply, native=not as_text)
+                broken = broken or self._broken(reply, native=not as_text)
                 broken = broken or echo_in(text, called.note, self.state.recovery, "")
         reason = "length" if reply.cut else "tool_calls" if calls else reply.finish or "stop"
         spent = {"cost": reply.cost, "prompt_tokens": reply.tokens, "broken": broken}
@@ -251,7 +250,7 @@ class Player:
         return broken_reply(
             reply.text,
             reply.reasoning,
-            reply.finish,
+            "length" if reply.cut else reply.finish,
             self._tools(),
             native=native,
             lost_before=last is not None

@@ -33,8 +33,7 @@ from tui_agent.core.request.build import BuiltRequest, build
 from tui_agent.core.request.coherence import Validator
 from tui_agent.core.request.spoken import spoken
 from tui_agent.core.request.text_calls import writes_calls
-from tui_agent.core.request.tool_names import meant
-from tui_agent.core.request.written_calls import calls_of, written_calls
+from tui_agent.core.request.written_calls import calls_of, with_own_name, written_calls
 from tui_agent.models.protocol import Delta, Model, ModelFault, ModelRequest, Reply
 from tui_agent.runtime.claimed_files import Unseen, unseen
 from tui_agent.runtime.coalesce import ReplyStream
@@ -130,6 +129,8 @@ class ModelCaller:
         """Parameters that models do not take, as far as the operator knows of it."""
         self._writers: set[str] = set()
         """Models that wrote calls as text, as far as the operator knows of it."""
+        self._namers: set[str] = set()
+        """Models that named tools with more than their names, as far as the operator knows of it."""
         self._newest: tuple[History, str | None, BuiltRequest] | None = None
 
     def outline(self) -> RequestOutline:
@@ -362,10 +363,17 @@ class ModelCaller:
             reply = Reply(reasoning=said.reasoning, finish_reason="tool_calls", model=request.model)
             return reply if found is None else reply.model_copy(update={"calls": found.calls})
         said = spoken(reply.text, reply.reasoning)
-        calls = tuple(
-            call.model_copy(update={"name": meant(call.name, self._tools.names)}) for call in reply.calls
-        )
-        return reply.model_copy(update={"text": said.text, "reasoning": said.reasoning, "calls": calls})
+        calls = tuple(self._under_its_name(call, request.model) for call in reply.calls)
+        return reply.model_copy(update={**said._asdict(), "calls": calls})
+
+    def _under_its_name(self, call: events.ToolCall, model: str) -> events.ToolCall:
+        """A call of the API under the name of the tool that its name means; once it is said that the name was odd."""
+        own = with_own_name(call, self._tools.names)
+        if own.name != call.name and own.name in self._tools.names and model not in self._namers:
+            self._namers.add(model)
+            text = f"{model} named a tool {call.name[:100]!r}, which is taken for {own.name}, here and from now on."
+            self._recorder.record(events.Notice(text=text, origin="form", rule=Rule.FORM_TEXT_CALL))
+        return own
 
     def _with_calls_in_text(self, reply: Reply, model: str, *, native: bool) -> Reply:
         """The reply with the calls that it holds as text, if they are beyond doubt, or resemble calls of their tools.
@@ -396,18 +404,17 @@ class ModelCaller:
         repetition = repetition_in(reply.text, reply.finish_reason)
         if repetition is not None:
             return repetition
-        if reply.finish_reason != "length":
-            rejected = None if (last := self._recorder.state.recovery.last) is None else last.rejected
-            broken = broken_reply(
-                reply.text,
-                reply.reasoning,
-                reply.finish_reason,
-                self._tools.names,
-                native=native,
-                lost_before=rejected is not None and rejected.rule == Rule.FORM_LOST_CALL,
-            )
-            if broken is not None:
-                return broken
+        rejected = None if (last := self._recorder.state.recovery.last) is None else last.rejected
+        broken = broken_reply(
+            reply.text,
+            reply.reasoning,
+            reply.finish_reason,
+            self._tools.names,
+            native=native,
+            lost_before=rejected is not None and rejected.rule == Rule.FORM_LOST_CALL,
+        )
+        if broken is not None:
+            return broken
         tools = json.dumps(self._offered().specifications, ensure_ascii=False)
         return echo_in(reply.text, note, self._recorder.state.recovery, tools)
 
@@ -473,7 +480,8 @@ class ModelCaller:
         async with aclosing(self._model.stream(request)) as stream:
             async for piece in stream:
                 if isinstance(piece, Reply):
-                    return piece
+                    said = spoken(piece.text, piece.reasoning) if watched else None
+                    return piece if said is None else piece.model_copy(update=said._asdict())
                 if watched and heard.add(piece):
                     return heard.reply(request.model)
         raise ModelFault(_NO_END)
@@ -538,6 +546,10 @@ def _with_written_call(reply: Reply, tools: Sequence[str]) -> Reply:
     said = text_calls.read(reply.text, tools)
     if not said.called:
         return reply
+    own = None if said.problem is None else written_calls(reply.text, tools)
+    if own is not None and len(own.calls) == 1 and own.calls[0].name in tools:
+        # Not in the form that was asked for, but in the model's own.
+        return reply.model_copy(update={"text": own.text, "calls": own.calls})
     call = events.ToolCall(id="", name=said.name, arguments=said.arguments, problem=said.problem)
     return reply.model_copy(update={"text": said.text, "calls": (call,)})
 

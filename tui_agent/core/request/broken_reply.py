@@ -33,6 +33,11 @@ LOST = frozenset(
 )
 """Reasons to finish that say of a call, whether one came or not."""
 
+_CUT_IN_THOUGHT = (
+    "The reply reached its length limit before it said anything. Think less: say the answer as text, or go on with a "
+    "tool call whose arguments are short."
+)
+
 
 def broken_reply(
     text: str, reasoning: str, finish: str, tools: Collection[str], *, native: bool, lost_before: bool
@@ -43,6 +48,8 @@ def broken_reply(
     this one was sent back since its call did not arrive: servers that always say so have the benefit of the doubt.
     """
     form = CALL_BY_API if native else CALL_AS_TEXT
+    if finish == "length":
+        return None if text.strip() else _problem(Rule.FORM_NO_ANSWER, _CUT_IN_THOUGHT)
     if text.strip():
         if is_unreadable(text):
             return _problem(

@@ -126,6 +126,16 @@ def calls_of(text: str, tools: Collection[str]) -> WrittenCalls | None:
     return written_calls(text, tools) or _marked("", text.strip(), tools)
 
 
+def with_own_name(call: ToolCall, tools: Collection[str]) -> ToolCall:
+    """A call of the API under the name of the tool that its name means, if that is beyond doubt."""
+    if "<arg_key>" in call.name and call.arguments.strip() in {"", "{}", "null"}:
+        whole = keyed(f"{call.name}</tool_call>", 0)
+        if whole is not None:
+            (one,) = _calls(whole[0])
+            call = call.model_copy(update={"name": one.name, "arguments": one.arguments})
+    return call.model_copy(update={"name": meant(call.name, tools)})
+
+
 def is_unreadable(text: str) -> bool:
     """Whether a text that holds no readable call is one in a model's own form all the same."""
     body = text.strip()
