@@ -230,6 +230,12 @@ def test_thoughts_and_tokens_are_told_from_the_answer(sent: str, text: str, reas
     assert (said.text.strip(), said.reasoning.strip()) == (text, reasoning)
 
 
+def test_an_answer_that_a_server_took_for_thoughts_is_the_answer() -> None:
+    assert spoken("", "Nine? Yes.\n</think>\n\nNine.") == ("Nine.", "Nine? Yes.\n")
+    assert spoken("", "Nine? Yes.") == ("", "Nine? Yes.")
+    assert spoken("Nine.", "Nine?\n</think>\nTen?") == ("Nine.", "Nine?\n</think>\nTen?")
+
+
 NAMES: dict[str, str] = {
     "bash<|channel|>commentary": "bash",
     "bash<|channel|>commentary<|constrain|>json": "bash",

@@ -20,7 +20,7 @@ class TaggedReasoning:
         self._closing = ""
 
     def split(self, piece: str) -> tuple[str, str]:
-        """The text and the reasoning that the piece adds."""
+        """Give the text and the reasoning that the piece adds."""
         piece, self.held = self.held + piece, ""
         reasoning = ""
         if self.stage == "opening":
@@ -39,7 +39,7 @@ class TaggedReasoning:
         return piece, reasoning
 
     def _opened(self, piece: str) -> str:
-        """The piece behind an opening tag; all of it where there is none, nothing while it may become one."""
+        """Give the piece behind an opening tag; all of it if there is none, nothing while it may become one."""
         start = piece.lstrip()
         found = next((pair for pair in THOUGHTS if start.startswith(pair[0])), None)
         if found is not None:
@@ -53,5 +53,5 @@ class TaggedReasoning:
 
 
 def _overlap(text: str, tag: str) -> int:
-    """How many characters at the text's end may be the beginning of the tag."""
+    """Count the characters at the text's end that may be the beginning of the tag."""
     return next((size for size in range(len(tag) - 1, 0, -1) if text.endswith(tag[:size])), 0)

@@ -29,7 +29,7 @@ _LONGEST = 1_000_000
 
 
 def unread_call(errors: Iterable[BaseException]) -> str | None:
-    """What the model wrote ("": not told); None if the errors speak of something else."""
+    """Find what the model wrote ("": not told); None if the errors speak of something else."""
     chain = list(errors)
     bodies = [getattr(each, "body", None) for each in chain]
     said = [text[:_LONGEST] for body in bodies for text in _messages(body)]
@@ -42,7 +42,7 @@ def unread_call(errors: Iterable[BaseException]) -> str | None:
 
 
 def _messages(body: object) -> Iterator[str]:
-    """The words and the code of an error's body, those of one within another included."""
+    """Yield the words and the code of an error's body, those of one within another included."""
     if isinstance(body, str):
         yield body
     elif isinstance(body, Mapping):
@@ -51,7 +51,7 @@ def _messages(body: object) -> Iterator[str]:
 
 
 def _generations(body: object) -> Iterator[str]:
-    """`failed_generation` in the body of an error, also of one within another."""
+    """Yield `failed_generation` in the body of an error, also of one within another."""
     if not isinstance(body, Mapping):
         return
     told: Any = body.get("failed_generation")
@@ -61,7 +61,7 @@ def _generations(body: object) -> Iterator[str]:
 
 
 def _told(text: str) -> Iterator[str]:
-    """The same in the words of an error: as JSON, as Python shows a dictionary, or as Ollama quotes it."""
+    """Yield the same from the words of an error: as JSON, as Python shows a dictionary, or as Ollama quotes it."""
     quoted = _GENERATION.search(text)
     if quoted is not None:
         try:

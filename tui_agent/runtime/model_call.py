@@ -348,8 +348,8 @@ class ModelCaller:
         return await asyncio.to_thread(unseen, self._workspace, state, claimed)
 
     async def _read(self, request: ModelRequest, *, watched: bool) -> Reply:
-        """The reply as a whole, its thoughts and tokens apart from its text, its calls under the tools' own names. What
-        the server could not read of a call is read here.
+        """Read a reply: thoughts and tokens apart from its text, its calls under the tools' own names. What the server
+        could not read of a call is read here.
         """
         try:
             reply = await self._stream(request, watched=watched)
@@ -367,7 +367,7 @@ class ModelCaller:
         return reply.model_copy(update={**said._asdict(), "calls": calls})
 
     def _under_its_name(self, call: events.ToolCall, model: str) -> events.ToolCall:
-        """A call of the API under the name of the tool that its name means; once it is said that the name was odd."""
+        """Put a call of the API under the name of the tool that its name means; say once that the name was odd."""
         own = with_own_name(call, self._tools.names)
         if own.name != call.name and own.name in self._tools.names and model not in self._namers:
             self._namers.add(model)
@@ -390,7 +390,7 @@ class ModelCaller:
         return reply.model_copy(update={"text": found.text, "calls": found.calls})
 
     def _resembles(self, call: events.ToolCall) -> bool:
-        """Whether a call fits its tool, or shares an argument with it: what is wrong with it, the model reads then."""
+        """Tell whether a call fits its tool, or shares an argument with it: then the model reads what is wrong."""
         try:
             self._tools.parse(call)
         except InvalidCall as wrong:

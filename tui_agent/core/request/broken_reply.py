@@ -42,7 +42,7 @@ _CUT_IN_THOUGHT = (
 def broken_reply(
     text: str, reasoning: str, finish: str, tools: Collection[str], *, native: bool, lost_before: bool
 ) -> CallProblem | None:
-    """Why a reply without a call is no answer; None: it may be one.
+    """Say why a reply without a call is no answer; None: it may be one.
 
     `native`: the model calls tools as the API has it, and does not write its calls. `lost_before`: the reply before
     this one was sent back since its call did not arrive: servers that always say so have the benefit of the doubt.

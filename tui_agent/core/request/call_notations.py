@@ -54,7 +54,7 @@ _CHILD = re.compile(r"\s*<([\w.-]{1,200})>\n?(.*?)\n?</\1>", re.DOTALL)
 
 
 def element(text: str, at: int) -> Read | None:
-    """`<function=NAME><parameter=KEY>VALUE</parameter></function>`, `<invoke name="NAME">`, or with JSON inside."""
+    """Read `<function=NAME><parameter=KEY>VALUE</parameter></function>`, `<invoke name="NAME">`, or JSON inside."""
     named = _NAMED_INSIDE.match(text, at)
     if named is not None:
         children = _children(named["inside"])
@@ -92,7 +92,7 @@ def _children(inside: str) -> dict[str, Any] | None:
 
 
 def plain(value: str) -> Any:
-    """Numbers, truth values and lists as such; everything else is text."""
+    """Read numbers, truth values and lists as such; everything else is text."""
     try:
         read = json.loads(value)
     except (ValueError, RecursionError):
@@ -120,7 +120,7 @@ _PAIR = re.compile(
 
 
 def keyed(text: str, at: int) -> Read | None:
-    """`NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>…`, as GLM writes it; also without any pair."""
+    """Read `NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>…`, as GLM writes it; also without any pair."""
     head = _HEAD.match(text, at)
     if head is None:
         return None
@@ -143,7 +143,7 @@ _DEEPEST = 20
 
 
 def notation(text: str, at: int) -> Read | None:
-    """`call:NAME{KEY:<|"|>VALUE<|"|>}`: texts in quotes of its own, or bare where only one reading is possible."""
+    """Read `call:NAME{KEY:<|"|>VALUE<|"|>}`: texts in quotes of its own, or bare where only one reading is possible."""
     head = _CALL.match(text, at)
     if head is None:
         return None
@@ -210,7 +210,7 @@ _LONGEST_PYTHON = 100_000
 
 
 def python(text: str, at: int) -> Read | None:
-    """`[NAME(KEY=VALUE), …]`, or such calls as statements, one of them perhaps printed; all values are literals."""
+    """Read `[NAME(KEY=VALUE), …]`, or such calls as statements, perhaps printed; all values are literals."""
     if _PYTHON.match(text, at) is None:
         return None
     ends = [found.start() for found in _PYTHON_END.finditer(text, at)][:MOST_CALLS]

@@ -23,7 +23,7 @@ class Fence(NamedTuple):
 
 
 def fences(text: str) -> Iterator[Fence]:
-    """The fenced blocks of a text in their order; one that is not closed goes on to the end."""
+    """Yield the fenced blocks of a text in their order; one that is not closed goes on to the end."""
     opened: re.Match[str] | None = None
     for found in _FENCE.finditer(text):
         if opened is None:
@@ -42,7 +42,7 @@ def fences(text: str) -> Iterator[Fence]:
 
 
 def without_code(text: str, *, keep_open: bool = False, keep: frozenset[str] = frozenset()) -> str:
-    """The text with blanks in the place of all code, so that every place stays the same.
+    """Put blanks in the place of all code, so that every place stays the same.
 
     `keep_open`: a fence that is never closed is no code. `keep`: labels of fences that are none.
     """

@@ -54,7 +54,10 @@ _LONGEST_END = 40
 
 
 def spoken(text: str, reasoning: str = "") -> Spoken:
-    """The reply with what is thought in its text beside `reasoning`, and without the tokens around its turn."""
+    """Put what is thought in the text beside `reasoning`, and leave out the tokens around the turn."""
+    if reasoning and not text.strip():
+        # A server that missed the end of the thoughts took the answer for one of them.
+        text, reasoning = _by_end(reasoning) if _END_OF_THOUGHTS.search(reasoning) else (text, reasoning)
     thoughts = [reasoning] if reasoning.strip() else []
     if not any(mark in text for mark in "<[◁") and not text.startswith(_PLAIN):
         return Spoken(text, reasoning)
@@ -68,7 +71,7 @@ def spoken(text: str, reasoning: str = "") -> Spoken:
 
 
 def _without_turns(text: str) -> str:
-    """The text without what opens and closes the turn of a model, and without turns that the model made up."""
+    """Leave out what opens and closes the turn of a model, and turns that the model made up."""
     begins = next((token for token in TURN_BEGINS if text.lstrip().startswith(token)), "")
     if begins and not _CHANNEL.match(text.lstrip()):
         text = text.lstrip()[len(begins) :].lstrip("\n")
@@ -83,7 +86,7 @@ def _without_turns(text: str) -> str:
 
 
 def _by_channels(text: str) -> tuple[str, str]:
-    """A text in the channels of Harmony; calls stay in it."""
+    """Split a text by the channels of Harmony; calls stay in it."""
     if "<|channel|>" not in text or _ANY_CHANNEL.search(without_code(text)) is None:
         return _by_plain_channels(text)
     said, thought, place = list[str](), list[str](), 0
@@ -122,7 +125,7 @@ def _by_sentences(text: str) -> tuple[str, str]:
 
 
 def _by_blocks(text: str) -> tuple[str, str]:
-    """Thoughts between two tags, of which the first begins a line or follows a sentence."""
+    """Take out thoughts between two tags, of which the first begins a line or follows a sentence."""
     if _OPENED.search(text) is None:
         return text, ""
     bare = without_code(text, keep_open=True)
@@ -135,7 +138,7 @@ def _by_blocks(text: str) -> tuple[str, str]:
 
 
 def _by_end(text: str) -> tuple[str, str]:
-    """Thoughts that end with their tag and never began, as templates have it that write the opening themselves."""
+    """Take out thoughts that end with their tag and never began, since a template wrote their beginning."""
     bare = without_code(text, keep_open=True)
     found = next(reversed(list(_END_OF_THOUGHTS.finditer(bare))), None)
     if found is None or _OPENED.search(bare, 0, found.start()) is not None:
@@ -144,7 +147,7 @@ def _by_end(text: str) -> tuple[str, str]:
 
 
 def _unwrapped(text: str) -> str:
-    """The answer behind thoughts without the tags around the whole of it."""
+    """Leave out the tags around the whole answer behind thoughts."""
     bare = text.strip()
     for begin, end in ANSWERS:
         if bare.startswith(begin):

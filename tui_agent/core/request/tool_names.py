@@ -1,4 +1,4 @@
-"""The tool that a name means which carries more than a name: tokens of the model's own, a namespace, a number.
+"""Names of tools that carry more than a name: tokens of the model's own, a namespace, a number.
 
 Pure. A name that could mean two tools means none.
 """
@@ -17,7 +17,7 @@ _LONGEST = 500
 
 
 def meant(name: str, tools: Collection[str]) -> str:
-    """The tool of the run that `name` means beyond doubt; else the name without tokens that are no part of one."""
+    """Find the tool of the run that `name` means beyond doubt; else give the name without its tokens."""
     if name in tools:
         return name
     words = [word for part in _TOKENS.split(name[:_LONGEST]) if (word := _AROUND.sub("", part))]
@@ -28,7 +28,7 @@ def meant(name: str, tools: Collection[str]) -> str:
 
 
 def _same(word: str, tools: Collection[str]) -> list[str]:
-    """The tool of that name, else those that differ in case and in what joins its words alone."""
+    """Find the tool of that name, else those that differ in case and in what joins its words alone."""
     if word in tools:
         return [word]
     folded = _folded(word)

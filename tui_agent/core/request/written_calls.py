@@ -99,9 +99,9 @@ class WrittenCalls:
 
 
 def written_calls(text: str, tools: Collection[str], *, cut: bool = False) -> WrittenCalls | None:
-    """The calls that `text` holds, last in it; None where it is an answer. `cut`: the length limit ended the text.
+    """Read the calls that `text` holds, last in it; None if it is an answer. `cut`: the length limit ended the text.
 
-    `tools`: the names that are known; others count only where nothing else is said, so that the model learns of it.
+    `tools`: the names that are known; others count only if nothing else is said, so that the model learns of it.
     """
     body = text.strip()
     if cut:
@@ -122,12 +122,12 @@ def written_calls(text: str, tools: Collection[str], *, cut: bool = False) -> Wr
 
 
 def calls_of(text: str, tools: Collection[str]) -> WrittenCalls | None:
-    """The calls in a text that is known to be one, whatever stands around it."""
+    """Read the calls in a text that is known to be one, whatever stands around it."""
     return written_calls(text, tools) or _marked("", text.strip(), tools)
 
 
 def with_own_name(call: ToolCall, tools: Collection[str]) -> ToolCall:
-    """A call of the API under the name of the tool that its name means, if that is beyond doubt."""
+    """Put a call of the API under the name of the tool that its name means, if that is beyond doubt."""
     if "<arg_key>" in call.name and call.arguments.strip() in {"", "{}", "null"}:
         whole = keyed(f"{call.name}</tool_call>", 0)
         if whole is not None:
@@ -137,7 +137,7 @@ def with_own_name(call: ToolCall, tools: Collection[str]) -> ToolCall:
 
 
 def is_unreadable(text: str) -> bool:
-    """Whether a text that holds no readable call is one in a model's own form all the same."""
+    """Tell whether a text that holds no readable call is one in a model's own form all the same."""
     body = text.strip()
     mark = _mark(body)
     if mark is not None:
@@ -147,12 +147,12 @@ def is_unreadable(text: str) -> bool:
 
 
 def _mark(body: str) -> re.Match[str] | None:
-    """What marks the first call outside of code."""
+    """Find what marks the first call outside of code."""
     return _MARK.search(without_code(body, keep=_CALL_FENCES))
 
 
 def _marked(lead: str, rest: str, tools: Collection[str]) -> WrittenCalls | None:
-    """A call that its form marks as one. Beside more text, or far down, it has to fit a tool of the run."""
+    """Read a call that its form marks as one. Beside more text, or far down, it has to fit a tool of the run."""
     made, end = _read(rest, tools)
     lead, behind = lead.strip(), rest[end:].strip()
     if not made or _shows(lead):
@@ -165,7 +165,7 @@ def _marked(lead: str, rest: str, tools: Collection[str]) -> WrittenCalls | None
 
 
 def _fenced(lead: str, inside: str, tools: Collection[str]) -> WrittenCalls | None:
-    """A fence that ends the text."""
+    """Read a fence that ends the text."""
     mark = _MARK.match(inside)
     if mark is None and not inside.startswith(("{", "[")):
         return None
@@ -191,7 +191,7 @@ def _unmarked(
 
 
 def _shows(lead: str) -> bool:
-    """Whether what stands before a call announces an example."""
+    """Tell whether what stands before a call announces an example."""
     before = lead.rpartition("\n")[2]
     return bool(before) and _EXAMPLE.search(before) is not None
 
@@ -210,7 +210,7 @@ def _calls(made: tuple[Made, ...]) -> tuple[ToolCall, ...]:
 
 
 def _begun(body: str, tools: Collection[str]) -> WrittenCalls | None:
-    """A text that the length limit cut in the middle of its only call."""
+    """Read a text that the length limit cut in the middle of its only call."""
     begun = _BEGUN.match(body)
     if begun is not None and begun[1] in tools:
         return WrittenCalls("", (ToolCall(id="", name=begun[1], arguments=body[begun.end() :]),), sure=True)
@@ -229,7 +229,7 @@ def _begun(body: str, tools: Collection[str]) -> WrittenCalls | None:
 
 
 def _read(text: str, tools: Collection[str]) -> tuple[tuple[Made, ...], int]:
-    """The calls in a row that a text begins with, and the place behind them; none if one of them is not whole."""
+    """Read the calls in a row that a text begins with, and the place behind them; none if one of them is not whole."""
     made: list[Made] = []
     place = _after_gap(text, 0)
     while place < len(text) and len(made) < MOST_CALLS:
@@ -250,7 +250,7 @@ def _after_gap(text: str, place: int) -> int:
 
 
 def _named(text: str, at: int) -> tuple[tuple[Made, ...], int] | None:
-    """A name and, behind tokens, its arguments as JSON: Kimi, Mistral, DeepSeek, Harmony, ReAct."""
+    """Read a name and, behind tokens, its arguments as JSON: Kimi, Mistral, DeepSeek, Harmony, ReAct."""
     head = _NAMED.match(text, at)
     if head is None:
         return None
@@ -262,7 +262,7 @@ def _named(text: str, at: int) -> tuple[tuple[Made, ...], int] | None:
 
 
 def _json(text: str, at: int, tools: Collection[str]) -> tuple[tuple[Made, ...], int] | None:
-    """The calls in a JSON value; None if it is none, or holds anything else."""
+    """Read the calls in a JSON value; None if it is none, or holds anything else."""
     try:
         value, end = json.JSONDecoder(strict=False).raw_decode(text, at)
     except (ValueError, RecursionError):
@@ -277,7 +277,7 @@ def _json(text: str, at: int, tools: Collection[str]) -> tuple[tuple[Made, ...],
 
 
 def _of(value: object, tools: Collection[str]) -> Iterator[Made]:
-    """The call that a JSON object is, in one of the forms that models know; nothing where it is none."""
+    """Read the call that a JSON object is, in one of the forms that models know; nothing if it is none."""
     if not isinstance(value, dict):
         return
     listed = next((value[key] for key in _LISTS if value.keys() == {key}), None)
@@ -303,7 +303,7 @@ def _of(value: object, tools: Collection[str]) -> Iterator[Made]:
 
 
 def _loose(value: dict[str, Any], tools: Collection[str]) -> Iterator[Made]:
-    """An object that is a call only if its tool and its arguments are those of the run."""
+    """Read an object that is a call only if its tool and its arguments are those of the run."""
     if len(value) == 1:
         ((name, arguments),) = value.items()
         if meant(name, tools) in tools and isinstance(arguments, dict):
