@@ -383,11 +383,24 @@ class ModelCaller:
         found = written_calls(reply.text, self._tools.names, cut=cut)
         if found is None or not (found.sure or all(map(self._resembles, found.calls))):
             return reply
+        if self._is_quoted(found.raw):
+            return reply
         if native and model not in self._writers:
             self._writers.add(model)
             text = f"{model} wrote its call as text; it is carried out like any other."
             self._recorder.record(events.Notice(text=text, origin="form", rule=Rule.FORM_TEXT_CALL))
         return reply.model_copy(update={"text": found.text, "calls": found.calls})
+
+    def _is_quoted(self, raw: str) -> bool:
+        """Tell whether a call stands line for line in what a tool gave: whoever wrote that is not the model."""
+        lines = [line for each in raw.splitlines() if (line := each.strip())]
+        results = (
+            str(message["content"])
+            for group in self._recorder.state.history.groups
+            for message in group.messages
+            if message["role"] == "tool"
+        )
+        return bool(lines) and any(all(line in text for line in lines) for text in results)
 
     def _resembles(self, call: events.ToolCall) -> bool:
         """Tell whether a call fits its tool, or shares an argument with it: then the model reads what is wrong."""

@@ -91,11 +91,12 @@ _BESIDE = frozenset({"function", *_IDS, *_NAMES, *_ARGUMENTS})
 
 @dataclass(frozen=True)
 class WrittenCalls:
-    """`text` before the calls. `sure`: nothing else is said, or tags mark them as calls."""
+    """`text` before the calls. `sure`: nothing else is said, or tags mark them. `raw`: the calls as they stand."""
 
     text: str
     calls: tuple[ToolCall, ...]
     sure: bool
+    raw: str = ""
 
 
 def written_calls(text: str, tools: Collection[str], *, cut: bool = False) -> WrittenCalls | None:
@@ -118,7 +119,7 @@ def written_calls(text: str, tools: Collection[str], *, cut: bool = False) -> Wr
     made, end = _read(body[place.start() :].lstrip(), tools)
     if not made or end < len(body[place.start() :].lstrip()):
         return None
-    return _unmarked(body[: place.start()], made, tools, alone=True)
+    return _unmarked(body[: place.start()], made, tools, raw=body[place.start() :].strip(), alone=True)
 
 
 def calls_of(text: str, tools: Collection[str]) -> WrittenCalls | None:
@@ -161,7 +162,7 @@ def _marked(lead: str, rest: str, tools: Collection[str]) -> WrittenCalls | None
     known = all(one.name in tools for one in made)
     if (len(lead) > _LONGEST_LEAD or any(one.loose for one in made)) and not known:
         return None
-    return WrittenCalls(lead, _calls(made), sure=not (aside and known))
+    return WrittenCalls(lead, _calls(made), sure=not (aside and known), raw=rest[:end].strip())
 
 
 def _fenced(lead: str, inside: str, tools: Collection[str]) -> WrittenCalls | None:
@@ -172,13 +173,13 @@ def _fenced(lead: str, inside: str, tools: Collection[str]) -> WrittenCalls | No
     made, end = _read(inside, tools)
     if inside[end:].strip():
         return None
-    found = _unmarked(lead, made, tools, alone=False)
+    found = _unmarked(lead, made, tools, raw=inside, alone=False)
     # In a fence or beside prose only calls of known tools are calls.
     return found if found is not None and all(call.name in tools for call in found.calls) else None
 
 
 def _unmarked(
-    lead: str, made: tuple[Made, ...], tools: Collection[str], *, alone: bool
+    lead: str, made: tuple[Made, ...], tools: Collection[str], *, raw: str, alone: bool
 ) -> WrittenCalls | None:
     lead = lead.strip()
     if not made or len(lead) > _LONGEST_LEAD or "```" in lead or _shows(lead):
@@ -187,7 +188,7 @@ def _unmarked(
     sure = not lead and not loose
     if not known and not (sure and alone):
         return None
-    return WrittenCalls(lead, _calls(made), sure=sure)
+    return WrittenCalls(lead, _calls(made), sure=sure, raw=raw)
 
 
 def _shows(lead: str) -> bool:
