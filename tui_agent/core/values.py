@@ -65,8 +65,12 @@ class Carried(Value):
     `provider_specific_fields`."""
     signatures: tuple[str, ...] = ()
     """One for each call, in order; empty where a call has none."""
+    calls: tuple[dict[str, JsonValue], ...] = ()
+    """Fields of the provider's own in the calls, one for each call, in order."""
     reasoning: bool = False
     """The reply's reasoning goes back as plain text."""
+    reasoning_name: str = ""
+    """The field in which it came; empty: `reasoning_content`."""
 
 
 class Suggestion(Value):

@@ -1,7 +1,8 @@
-"""What a provider gives with a reply and wants back later: signed thinking, encrypted reasoning, signatures.
+"""What a provider gives with a reply and wants back later: signed thinking, encrypted reasoning, signatures, and
+fields of its own in calls.
 
-Collected from litellm's deltas and put on the messages again, unmodified, for the provider that gave it and nobody
-else. The history keeps it beside the message (key `carried`); no server ever sees that key.
+Collected from deltas and put on the messages again, unmodified, for the provider that gave it and nobody else. The
+history keeps it beside the message (key `carried`); no server ever sees that key.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tui_agent.core.values import Carried, ToolCall
+from tui_agent.models.habits import Habits
 
 SIGNATURE_IN_ID = "__thought__"
 """litellm hides Gemini's signature in the id of the call, behind this."""
@@ -39,6 +41,67 @@ _OPEN_REASONING = frozenset(
 def takes_open_reasoning(provider: str, *, own_server: bool) -> bool:
     """Whether `reasoning_content` goes back to the provider; `own_server`: OpenAI's protocol at another address."""
     return provider in _OPEN_REASONING or (provider == "openai" and own_server)
+
+
+_OF_THE_PROTOCOL = frozenset({"id", "type", "index", "function", "custom", "provider_specific_fields"})
+"""Fields of a call that are OpenAI's, or litellm's; any other is the server's own."""
+_REASONING_FIELDS = ("reasoning_content", "reasoning")
+
+
+@dataclass
+class _OwnCall:
+    """What the server put into a call beside the protocol's fields."""
+
+    id: str
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+class OwnFields:
+    """Collects from the provider's own deltas what a library may leave out: fields of its own in calls, and the name
+    of the field that holds the reasoning.
+    """
+
+    def __init__(self) -> None:
+        self.reasoning_name = ""
+        self._calls: list[_OwnCall] = []
+        self._by_index: dict[Any, _OwnCall] = {}
+
+    def add(self, delta: Any) -> None:
+        """Look at a delta, or at a whole message, of a dictionary's form or of a model's."""
+        for name in _REASONING_FIELDS:
+            if not self.reasoning_name and isinstance(_value(delta, name), str):
+                self.reasoning_name = name
+        calls = _value(delta, "tool_calls")
+        for at, call in enumerate(calls if isinstance(calls, Sequence) else ()):
+            index, own_id = _value(call, "index"), str(_value(call, "id") or "")
+            key = at if index is None else index
+            known = self._by_index.get(key)
+            if known is None or (own_id and known.id and own_id != known.id):
+                known = self._by_index[key] = _OwnCall(own_id)
+                self._calls.append(known)
+            known.id = known.id or own_id
+            known.fields |= _own(call)
+
+    def of(self, calls: Sequence[ToolCall]) -> tuple[dict[str, Any], ...]:
+        """The fields of these calls, one for each; nothing where there are none."""
+        if not any(each.fields for each in self._calls):
+            return ()
+        if len(calls) == len(self._calls):
+            return tuple(dict(each.fields) for each in self._calls)
+        by_id = {each.id: each.fields for each in self._calls if each.id}
+        return tuple(dict(by_id.get(call.id, {})) for call in calls)
+
+
+def _value(source: Any, name: str) -> Any:
+    return source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
+
+
+def _own(call: Any) -> dict[str, Any]:
+    """The fields of a call that the protocol does not know."""
+    given = call if isinstance(call, Mapping) else getattr(call, "model_extra", None) or {}
+    return {
+        name: value for name, value in given.items() if name not in _OF_THE_PROTOCOL and value is not None
+    }
 
 
 @dataclass
@@ -79,11 +142,12 @@ class CarriedPieces:
         reasoning: str,
         *,
         details: Sequence[Mapping[str, Any]] = (),
+        own: OwnFields | None = None,
         own_server: bool,
     ) -> Carried | None:
         """What the reply carries for `provider`; `signed` holds a signature for each call, or "". None: nothing.
 
-        `details`: the pieces of OpenRouter's `reasoning_details`.
+        `details`: the pieces of OpenRouter's `reasoning_details`. `own`: what else the provider's deltas held.
         """
         message: dict[str, Any] = {}
         blocks = [
@@ -102,13 +166,17 @@ class CarriedPieces:
             and not details
             and takes_open_reasoning(provider, own_server=own_server)
         )
-        if not message and not any(signed) and not open_reasoning:
+        fields = own.of(calls) if own is not None else ()
+        if not message and not any(signed) and not open_reasoning and not fields:
             return None
+        name = own.reasoning_name if own is not None and open_reasoning else ""
         return Carried(
             provider=provider,
             message=message,
             signatures=tuple(signed) if any(signed) else (),
+            calls=fields,
             reasoning=open_reasoning,
+            reasoning_name="" if name == "reasoning_content" else name,
         )
 
 
@@ -126,23 +194,28 @@ def _joined(pieces: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return joined
 
 
-def restored(message: dict[str, Any], provider: str, *, with_carried: bool) -> dict[str, Any]:
+def restored(message: dict[str, Any], provider: str, habits: Habits) -> dict[str, Any]:
     """The message as the provider takes it: with what it gave, where it was this one; without the key otherwise."""
     if "carried" not in message:
         return message
     plain = {key: value for key, value in message.items() if key != "carried"}
     carried: Mapping[str, Any] = message["carried"]
-    if not with_carried or carried.get("provider") != provider:
+    if carried.get("provider") != provider:
         return plain
-    plain.update(carried.get("message") or {})
-    if carried.get("reasoning"):
-        plain["reasoning_content"] = carried["reasoning"]
-    signatures = carried.get("signatures") or ()
-    if signatures and plain.get("tool_calls"):
-        plain["tool_calls"] = [
-            {**call, "provider_specific_fields": {"thought_signature": signature}} if signature else call
-            for call, signature in zip(plain["tool_calls"], signatures, strict=False)
-        ]
+    if carried.get("reasoning") and habits.reasoning != "none" and habits.carried:
+        name = habits.reasoning_name or carried.get("reasoning_name") or "reasoning_content"
+        plain[name] = carried["reasoning"]
+    calls = list(plain.get("tool_calls") or ())
+    if habits.carried:
+        plain.update(carried.get("message") or {})
+        for at, signature in enumerate((carried.get("signatures") or ())[: len(calls)]):
+            if signature:
+                calls[at] = {**calls[at], "provider_specific_fields": {"thought_signature": signature}}
+    if habits.call_fields:
+        for at, fields in enumerate((carried.get("calls") or ())[: len(calls)]):
+            calls[at] = {**fields, **calls[at]}
+    if calls:
+        plain["tool_calls"] = calls
     return plain
 
 

@@ -72,6 +72,7 @@ class ModelByName:
             "model": means.model,
             "api_base": means.api_base,
             "parameters": _fitted(means.parameters, request),
+            "state_folder": str(self._settings.state_dir),
         }
         profile = means.profile
         if profile is not None:

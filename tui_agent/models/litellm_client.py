@@ -9,23 +9,27 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any
 
 from tui_agent.config.profiles import REFERENCE
 from tui_agent.core.names import FaultKind
 from tui_agent.models import litellm_setup, prompt_cache
 from tui_agent.models.assembly import ReplyAssembler
-from tui_agent.models.carried import CarriedPieces, restored, split_id
+from tui_agent.models.carried import CarriedPieces, split_id
 from tui_agent.models.faults import fault_from, made
-from tui_agent.models.images import refuses_images, with_images
+from tui_agent.models.habits import Habits
+from tui_agent.models.kept_habits import HabitBook, server_name
 from tui_agent.models.keychain import stored
+from tui_agent.models.known_servers import known_habits
+from tui_agent.models.lessons import REASONING_PARAMETERS, Learning, about_template, takes_no_results
 from tui_agent.models.litellm_setup import Route
+from tui_agent.models.outgoing import outgoing, sent, without_nulls
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
 from tui_agent.models.raw_chunks import RawChunks
+from tui_agent.models.shape import fitted_tools
 from tui_agent.models.usage import figures
 
 _CUT = frozenset(
@@ -36,47 +40,8 @@ _CUT = frozenset(
 _TOOLS_WITH_CALLS = frozenset({"anthropic", "bedrock", "vertex_ai", "azure_ai"})
 """Providers that refuse a history with calls where the request has no tools."""
 
-_REASONING_PARAMETERS = frozenset({"reasoning_effort", "thinking", "reasoning"})
-_STREAM_OPTIONS = re.compile(r"stream_options", re.IGNORECASE)
-_TOOL_CHOICE = re.compile(
-    r"tool_choice\W.{0,80}(not|un|extra|invalid)|(unrecognized|unsupported|unknown|extra).{0,80}tool_choice",
-    re.IGNORECASE,
-)
-_ENCRYPTED = re.compile(r"encrypted content is not supported|reasoning\.encrypted_content", re.IGNORECASE)
-_REASONING = re.compile(
-    r"thinking|reasoning_content|reasoning_items|signature|encrypted content|reasoning item|extra_forbidden",
-    re.IGNORECASE,
-)
-"""What a server says that does not take back what came with the reasoning of earlier replies."""
-
-_NOT_TAKEN = re.compile(
-    r"un(?:supported|recogni[sz]ed|known|expected)|(?:not|n't) supports?\b"
-    r"|not (?:be )?(?:supported|allowed|permitted)|extra (?:inputs|fields)|deprecated",
-    re.IGNORECASE,
-)
-"""How servers and litellm say that a parameter is not for this model."""
-
 _PLAIN_BODY = frozenset({"anthropic", "bedrock", "gemini", "vertex_ai", "vertex_ai_beta"})
 """Providers for which litellm takes further fields of the body one by one."""
-
-
-@dataclass
-class _Habits:
-    """What a server turned out to refuse; each is tried once and then left out."""
-
-    usage: bool = True
-    """Takes `stream_options`."""
-    tool_choice: bool = True
-    carried: bool = True
-    """Takes back what came with the reasoning of earlier replies."""
-    encrypted: bool = True
-    """Encrypts the reasoning of its model."""
-    reasoning: bool = True
-    """Takes parameters about the reasoning with this conversation."""
-    images: bool = True
-    """Takes images."""
-    refused: set[str] = field(default_factory=set)
-    """Parameters that the model does not take."""
 
 
 _ENDED_EARLY = "Stream ended before a finish_reason"
@@ -89,7 +54,7 @@ class LitellmClient:
         self._litellm = litellm
         self._private: dict[str, Any] = {"_skip_mcp_handler": True}
         """Without it a call with tools wants a package for MCP. Left out once a release refuses it."""
-        self._habits: defaultdict[tuple[str, str | None], _Habits] = defaultdict(_Habits)
+        self._book = HabitBook()
         self._looked_for: set[str] = set()
         """Variables whose keys the keyring was asked for."""
 
@@ -99,10 +64,11 @@ class LitellmClient:
 
     def sees(self, name: str, api_base: str | None) -> bool:
         """False for a model that is known to see no images: by litellm's tables, or because its server refused some."""
-        return self._sees(litellm_setup.route(self._litellm, name, api_base))
+        at = litellm_setup.route(self._litellm, name, api_base)
+        return self._habits(at, None).images and not at.without_vision
 
-    def _sees(self, at: Route) -> bool:
-        return self._habits[at.name, at.api_base].images and not at.without_vision
+    def _habits(self, at: Route, folder: str | None) -> Habits:
+        return self._book.of(*_server(at), folder)
 
     async def find_key(self, model: str, api_base: str | None, variable: str | None) -> None:
         """Take a key that the environment lacks from the keyring, which is asked once for each."""
@@ -132,17 +98,19 @@ class LitellmClient:
             raise ModelFault(made(FaultKind.NO_TOOLS, f"{request.model} cannot call tools", at.facts))
         patience = request.prompt_timeout if at.nearby else None
         watch = _Watch(request.silence_timeout, request.total_timeout, patience or request.silence_timeout)
-        call = _Call(request, at, watch)
+        call = _Call(request, at, watch, self._learning(request, at))
         try:
             async with watch.until_content():
                 await self._open(call)
-            async for delta in call.deltas():
+            async for delta in self._deltas(call):
                 yield delta
                 # Pieces that are in the buffer already would not let any other task run.
                 await asyncio.sleep(0)
             if call.said_nothing:
                 async with watch.until_content():
                     await self._ask_once_more(call)
+                call.learn_no_stream()
+            if call.whole:
                 whole = Delta(text=call.assembler.text, reasoning=call.assembler.reasoning)
                 if whole.text or whole.reasoning:
                     yield whole
@@ -159,52 +127,75 @@ class LitellmClient:
             await call.close()
 
     async def _open(self, call: _Call) -> None:
-        """Send the request and wait for the first chunk; once more without what the server or the library refuses."""
-        for left in range(8, -1, -1):
+        """Send the request and wait for the first chunk; again in another form if it is refused as it is."""
+        while True:
             try:
-                await call.begin(await self._litellm.acompletion(**self._arguments(call)))
+                if call.learning.habits.stream:
+                    arguments = self._arguments(call.request, call.at, call.learning.habits)
+                    await call.begin(await self._litellm.acompletion(**arguments))
+                else:
+                    await self._ask_once_more(call)
             except Exception as error:
                 await call.close()
-                if not left or not self._adapt(call, error):
+                if not self._adapt(call, error):
                     raise
+            else:
+                return
+
+    async def _deltas(self, call: _Call) -> AsyncIterator[Delta]:
+        """Read the stream; another one in another form if it is refused before it says anything."""
+        while True:
+            try:
+                async for delta in call.deltas():
+                    yield delta
+            except Exception as error:
+                if not call.assembler.empty or not self._adapt(call, error):
+                    raise
+                await call.close()
+                async with call.watch.until_content():
+                    await self._open(call)
             else:
                 return
 
     async def _ask_once_more(self, call: _Call) -> None:
         """Without streaming: a stream under status 200 that holds nothing hides a fault (an overflow, mostly)."""
-        arguments = self._arguments(call)
+        arguments = self._arguments(call.request, call.at, call.learning.habits)
         arguments.pop("stream_options", None)
+        call.watch.for_whole()
         call.take_whole(await self._litellm.acompletion(**{**arguments, "stream": False}))
 
-    def _arguments(self, call: _Call) -> dict[str, Any]:
-        request, at = call.request, call.at
-        habits = self._habits[at.name, at.api_base]
-        messages = [
-            with_images(
-                restored(message, at.facts.provider, with_carried=habits.carried),
-                seen=self._sees(at),
-            )
-            for message in request.messages
-        ]
+    def _learning(self, request: ModelRequest, at: Route) -> Learning:
+        """What the call tries, beginning with the habits that the server is known to have."""
+
+        def body(habits: Habits) -> dict[str, Any]:
+            return without_nulls(self._arguments(request, at, habits))
+
+        return Learning(
+            self._habits(at, request.state_folder), body, lambda habits: sent(body(habits), request)
+        )
+
+    def _arguments(self, request: ModelRequest, at: Route, habits: Habits) -> dict[str, Any]:
+        seen = habits.images and not at.without_vision
+        messages, ephemeral = outgoing(request, at.facts.provider, habits, seen=seen)
         if request.prompt_caching == "on" or (
             request.prompt_caching == "auto" and litellm_setup.caches_by_marks(self._litellm, at)
         ):
-            messages = prompt_cache.marked(messages, request.ephemeral)
+            messages = prompt_cache.marked(messages, ephemeral)
         arguments: dict[str, Any] = {
             **self._private,
             "model": at.name,
             "messages": messages,
-            "stream": True,
+            "stream": habits.stream,
             # Retries are the policy's; only here, on each call, do these take effect.
             "max_retries": 0,
             "num_retries": 0,
             # On each read, and later than the watch, which knows content from keep-alives.
             "timeout": max(request.silence_timeout, request.prompt_timeout or 0.0) + 30.0,
         }
-        if habits.usage:
+        if habits.usage and habits.stream:
             arguments["stream_options"] = {"include_usage": True}
         if request.tools:
-            arguments["tools"] = request.tools
+            arguments["tools"] = fitted_tools(request.tools, habits)
             if at.own_server and habits.tool_choice:
                 # Some take no choice for "none".
                 arguments["tool_choice"] = "auto"
@@ -220,36 +211,23 @@ class LitellmClient:
 
     def _adapt(self, call: _Call, error: Exception) -> bool:
         """Whether the call is worth another try, with something changed that the error complained about."""
-        message, at = str(error), call.at
-        habits = self._habits[at.name, at.api_base]
+        message = str(error)
         if "_skip_mcp_handler" in message and self._private:
             self._private = {}
             return True
         if "No module named 'mcp" in message:
             return litellm_setup.do_without_mcp_gateway()
-        complaints = (
-            ("usage", _STREAM_OPTIONS),
-            ("tool_choice", _TOOL_CHOICE),
-            ("encrypted", _ENCRYPTED),
-        )
-        for name, words in complaints:
-            if getattr(habits, name) and words.search(message):
-                setattr(habits, name, False)
-                return True
-        if habits.images and call.has_images and refuses_images(message):
-            habits.images = False
+        words = f"{message}\n{getattr(error, 'body', '')}"
+        fault, status = fault_from(error, call.at.facts), getattr(error, "status_code", None)
+        lasting = about_template(words) and (status is None or status >= 500)
+        if call.learning.refused(words, status, guess=lasting or fault.kind is FaultKind.BAD_REQUEST):
             return True
-        refused = call.parameters_in(message) if _NOT_TAKEN.search(message) else set()
-        if refused - habits.refused:
-            habits.refused |= refused
-            return True
-        if _REASONING.search(message) and getattr(error, "status_code", 400) in {400, 422, 500}:
-            if habits.carried and any("carried" in each for each in call.request.messages):
-                habits.carried = False
-                return True
-            if habits.reasoning and call.request_has(_REASONING_PARAMETERS):
-                habits.reasoning = False
-                return True
+        if takes_no_results(words, call.learning.sent):
+            raise ModelFault(made(FaultKind.NO_TOOLS, fault.message, call.at.facts)) from error
+        if lasting and fault.kind is FaultKind.SERVER:
+            # The same request would fail for ever, so nobody should try it again.
+            kept = made(FaultKind.BAD_REQUEST, fault.message, call.at.facts, status=fault.status)
+            raise ModelFault(kept) from error
         return False
 
     def _reply(self, call: _Call) -> Reply:
@@ -278,8 +256,10 @@ class LitellmClient:
                     todo="Let the model think less, or choose one that may write more.",
                 )
             )
-        habits = self._habits[at.name, at.api_base]
-        usage, refused = raw.usage, habits.refused
+        habits = call.learning.habits
+        server, model, start = _server(at)
+        self._book.learn(server, model, habits, start, call.request.state_folder)
+        usage = raw.usage
         cached, written = _cached(usage)
         return Reply(
             text=text,
@@ -292,14 +272,16 @@ class LitellmClient:
             cached_tokens=cached,
             cache_write_tokens=written,
             cost=litellm_setup.price(self._litellm, at, usage) if usage else None,
-            left_out=tuple(name for name in call.request.parameters.given() if name in refused)
-            + (("images",) if call.has_images and not self._sees(at) else ()),
+            left_out=tuple(name for name in call.request.parameters.given() if name in habits.refused)
+            + (("images",) if call.has_images and not (habits.images and not at.without_vision) else ()),
+            learnt=self._book.unsaid(),
             carried=call.pieces.carried(
                 at.facts.provider,
                 calls,
                 assembler.signatures(cut=cut),
                 assembler.reasoning,
                 details=call.raw.details,
+                own=call.raw.own,
                 own_server=at.own_server,
             ),
         )
@@ -308,13 +290,16 @@ class LitellmClient:
 class _Call:
     """One call under way: its stream and what has been read of it."""
 
-    def __init__(self, request: ModelRequest, at: Route, watch: _Watch) -> None:
+    def __init__(self, request: ModelRequest, at: Route, watch: _Watch, learning: Learning) -> None:
         self.request = request
         self.at = at
+        self.learning = learning
         self.assembler = ReplyAssembler()
         self.pieces = CarriedPieces()
         self.raw = RawChunks.of_nothing()
-        self._watch = watch
+        self.watch = watch
+        self.whole = False
+        """The reply came at once, not in a stream."""
         self._response: Any = None
         self._chunks: AsyncIterator[Any] | None = None
         self._first: list[Any] = []
@@ -327,14 +312,6 @@ class _Call:
         self._chunks = response.__aiter__()
         with suppress(StopAsyncIteration):
             self._first = [await self._next(self._chunks)]
-
-    def request_has(self, names: frozenset[str]) -> bool:
-        """Whether the request sets one of these parameters."""
-        return not names.isdisjoint(self.request.parameters.given())
-
-    def parameters_in(self, message: str) -> set[str]:
-        """The request's parameters that a message names."""
-        return {name for name in self.request.parameters.given() if re.search(rf"\b{name}\b", message)}
 
     @property
     def has_images(self) -> bool:
@@ -358,7 +335,7 @@ class _Call:
             return
         while True:
             try:
-                async with self._watch.until_content():
+                async with self.watch.until_content():
                     chunk = self._first.pop() if self._first else await self._next(self._chunks)
             except StopAsyncIteration:
                 return
@@ -381,8 +358,14 @@ class _Call:
                 raise StopAsyncIteration from error
             raise
 
+    def learn_no_stream(self) -> None:
+        """A stream of nothing whose request is answered without one: there is none if what came was called JSON."""
+        if self.raw.as_json:
+            self.learning.habits = replace(self.learning.habits, stream=False)
+
     def take_whole(self, response: Any) -> None:
         """A reply that was not streamed."""
+        self.whole = True
         usage = getattr(response, "usage", None)
         self.raw.usage = figures(usage)
         choices = getattr(response, "choices", None)
@@ -392,6 +375,7 @@ class _Call:
             message = choices[0].message
             self.raw.refusal = str(getattr(message, "refusal", None) or "")
             self.raw.details = list(getattr(message, "reasoning_details", None) or ())
+            self.raw.own.add(message)
             self._take(message)
 
     def _take(self, delta: Any) -> Delta:
@@ -413,7 +397,7 @@ class _Call:
             )
         self.pieces.add(delta)
         if text or reasoning or calls:
-            self._watch.content()
+            self.watch.content()
         text, reasoning = self.assembler.add(text, reasoning)
         return Delta(text=text, reasoning=reasoning)
 
@@ -436,10 +420,18 @@ class _Watch:
         self._clock = asyncio.get_running_loop().time
         self._end = self._clock() + total
         self._last = self._clock()
+        self._limit: asyncio.Timeout | None = None
 
     def until_content(self) -> asyncio.Timeout:
         """Raises `TimeoutError` inside when the time is over."""
-        return asyncio.timeout_at(min(self._last + self._allowed, self._end))
+        self._limit = asyncio.timeout_at(min(self._last + self._allowed, self._end))
+        return self._limit
+
+    def for_whole(self) -> None:
+        """Allow the whole of the time for content: a reply that does not stream comes at its end."""
+        self._allowed = self._total
+        if self._limit is not None:
+            self._limit.reschedule(self._end)
 
     def content(self) -> None:
         """Something came."""
@@ -461,10 +453,18 @@ class _Watch:
         return f"the model was silent for {self._silence:g} s"
 
 
-def _chosen_arguments(request: ModelRequest, at: Route, habits: _Habits) -> dict[str, Any]:
+def _server(at: Route) -> tuple[str, str, Habits]:
+    """Where a call goes, as its habits are kept, and those from the start."""
+    start = known_habits(at.facts.provider, at.api_base, at.name)
+    return server_name(at.api_base, at.facts.provider), at.name, start
+
+
+def _chosen_arguments(request: ModelRequest, at: Route, habits: Habits) -> dict[str, Any]:
     """What the operator chose for the model, as litellm takes it. Raises `ModelFault`."""
-    without = habits.refused if habits.reasoning else habits.refused | _REASONING_PARAMETERS
-    chosen = {name: value for name, value in request.parameters.given().items() if name not in without}
+    without = habits.refused if habits.thinks else habits.refused | REASONING_PARAMETERS
+    names = dict(habits.renamed)
+    given = request.parameters.given().items()
+    chosen = {names.get(name, name): value for name, value in given if name not in without}
     if request.extra_headers:
         chosen["extra_headers"] = {
             name: _with_variables(value, at) for name, value in request.extra_headers.items()

@@ -42,6 +42,8 @@ class ModelRequest(BaseModel, frozen=True, extra="forbid"):
     """Longest wait in seconds for the first content of a server nearby, which may need that long for a prompt (see
     `local_servers.is_nearby`); None: `silence_timeout`."""
     total_timeout: float = 1_800.0
+    state_folder: str | None = None
+    """The folder in which what is learnt of servers is kept; None: nowhere."""
 
 
 class Delta(BaseModel, frozen=True, extra="forbid"):
@@ -71,6 +73,8 @@ class Reply(BaseModel, frozen=True, extra="forbid"):
     """What the provider wants back with this reply."""
     left_out: tuple[str, ...] = ()
     """Parameters of the request that the model does not take and did not get."""
+    learnt: tuple[str, ...] = ()
+    """Sentences for the operator: what was just learnt of the server."""
 
 
 class ModelFault(Exception):

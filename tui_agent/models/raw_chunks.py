@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
+from tui_agent.models.carried import OwnFields
 from tui_agent.models.usage import figures, is_sound
 
 
@@ -24,6 +25,9 @@ class RawChunks:
         """What the model says instead of an answer, where the provider has a place of its own for it."""
         self.details: list[Mapping[str, Any]] = []
         """OpenRouter's `reasoning_details` in pieces. litellm drops those that come without a text: the signatures."""
+        self.own = OwnFields()
+        self.as_json = False
+        """The answer was one piece of JSON, and no stream."""
         self.usage: dict[str, Any] = {}
 
     @classmethod
@@ -56,6 +60,8 @@ class RawChunks:
             # litellm leaves out what has no place in a chat reply.
             inner.streaming_response = _Refusals(inner.streaming_response, watching)
         watching._stream, watching._chunks = inner, inner.__aiter__()
+        headers = getattr(getattr(inner, "response", None), "headers", None) or {}
+        watching.as_json = str(headers.get("content-type", "")).startswith("application/json")
         response.completion_stream = watching
         return watching
 
@@ -78,6 +84,7 @@ class RawChunks:
             delta = _of(choices[0], "delta")
             self.refusal += str(_of(delta, "refusal") or "")
             self.details += _of(delta, "reasoning_details") or ()
+            self.own.add(delta)
         elif _of(chunk, "text") or _of(chunk, "tool_use") or _of(chunk, "is_finished"):
             self.with_choices = True
         usage = _of(chunk, "usage")

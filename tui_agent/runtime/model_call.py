@@ -9,7 +9,9 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Set as AbstractSet
+from contextlib import aclosing, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -132,6 +134,17 @@ class ModelCaller:
         self._namers: set[str] = set()
         """Models that named tools with more than their names, as far as the operator knows of it."""
         self._newest: tuple[History, str | None, BuiltRequest] | None = None
+        self._ids: set[str] | None = None
+        """Ids of all calls so far, also of those that a rewind took back."""
+
+    def _taken(self) -> set[str]:
+        """Ids that no new call may have."""
+        if self._ids is None:
+            messages = (
+                message for group in self._recorder.state.history.groups for message in group.messages
+            )
+            self._ids = {str(call["id"]) for message in messages for call in message.get("tool_calls") or ()}
+        return self._ids
 
     def outline(self) -> RequestOutline:
         """The next request as it would go out now."""
@@ -193,6 +206,7 @@ class ModelCaller:
                 "cost": reply.cost,
             }
             made = compaction.compacted(state, started, step.plan, reply.text, reply.finish_reason)
+            self._say_learnt(reply)
         usage["duration"] = time.monotonic() - began
         if isinstance(made, str):
             failed = events.CompactionFailed(
@@ -225,6 +239,7 @@ class ModelCaller:
         except TimeoutError:
             said = {"reason": f"nothing came within {ADVICE_PATIENCE:.0f} s"}
         else:
+            self._say_learnt(reply)
             text = shortened(reply.text.strip())
             said = {
                 **({"text": text} if text else {"reason": "the reply is empty"}),
@@ -307,7 +322,10 @@ class ModelCaller:
             )
         cut = reply.finish_reason == "length"
         exact: dict[str, ParsedCall] = {}
-        calls = tuple(self._parsed(call, exact, cut=cut) for call in _with_own_ids(reply.calls, iteration))
+        taken = self._taken()
+        own = _with_own_ids(reply.calls, iteration, taken)
+        taken |= {call.id for call in own}
+        calls = tuple(self._parsed(call, exact, cut=cut) for call in own)
         untold = await self._unseen(reply.text, exact)
         self._recorder.record(
             events.ReplyFinished(
@@ -329,11 +347,17 @@ class ModelCaller:
                 duration=time.monotonic() - began,
             )
         )
+        self._say_learnt(reply)
         if reply.left_out and (step.model, reply.left_out) not in self._left_out:
             self._left_out.add((step.model, reply.left_out))
             text = _left_out(step.model, reply.left_out)
             self._recorder.record(events.Notice(severity="warning", text=text, origin="parameters"))
         return exact
+
+    def _say_learnt(self, reply: Reply) -> None:
+        """Tell the operator what the call taught about its server."""
+        for sentence in reply.learnt:
+            self._recorder.record(events.Notice(text=sentence, origin="server"))
 
     async def _unseen(self, text: str, calls: Mapping[str, ParsedCall]) -> Unseen:
         """What a reply that may be the answer has not looked at."""
@@ -567,13 +591,21 @@ def _with_written_call(reply: Reply, tools: Sequence[str]) -> Reply:
     return reply.model_copy(update={"text": said.text, "calls": (call,)})
 
 
-def _with_own_ids(calls: Sequence[events.ToolCall], iteration: int) -> tuple[events.ToolCall, ...]:
-    """Calls with ids that are there and unique in the reply; some servers send none, or the same one twice."""
-    seen: set[str] = set()
+def _with_own_ids(
+    calls: Sequence[events.ToolCall], iteration: int, taken: AbstractSet[str]
+) -> tuple[events.ToolCall, ...]:
+    """Calls with ids that are there and unique in the history (`taken`); some servers send none, the same one twice,
+    or the same ones with every reply.
+    """
+    seen = set(taken)
     unique: list[events.ToolCall] = []
     for index, call in enumerate(calls):
         if not call.id or call.id in seen:
-            call = call.model_copy(update={"id": f"call_{iteration}_{index}"})
+            new = f"call_{iteration}_{index}"
+            again = (f"{new}_{number}" for number in count(1))
+            call = call.model_copy(
+                update={"id": new if new not in seen else next(a for a in again if a not in seen)}
+            )
         seen.add(call.id)
         unique.append(call)
     return tuple(unique)

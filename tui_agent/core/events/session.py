@@ -51,11 +51,22 @@ class Notice(Event):
     severity: Literal["info", "warning", "error"] = "info"
     text: str
     origin: Literal[
-        "", "import", "judgement", "cost", "parameters", "budget", "form", "checkpoint", "sandbox", "operator"
+        "",
+        "import",
+        "judgement",
+        "cost",
+        "parameters",
+        "server",
+        "budget",
+        "form",
+        "checkpoint",
+        "sandbox",
+        "operator",
     ] = ""
     """Who says it: the importer of a foreign transcript; a policy that judged a run which went on elsewhere; the
-    limit on the cost; the form of a reply; a checkpoint that could not be made; the sandbox that took back what a
-    command wrote; the operator (only in older journals: what a command of his own printed)."""
+    limit on the cost; parameters that a model does not take; what was learnt of a server; the form of a reply; a
+    checkpoint that could not be made; the sandbox that took back what a command wrote; the operator (only in older
+    journals: what a command of his own printed)."""
     about: str = ""
     """The key of the budget that it warns of; the model that writes its calls as text from now on."""
     rule: str = ""
