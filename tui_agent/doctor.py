@@ -34,9 +34,10 @@ from tui_agent.config.settings import (
     require_workspace,
     user_config_file,
 )
-from tui_agent.models import borrowed
+from tui_agent.models import borrowed, kept_habits
 from tui_agent.models.catalogue import KnownModel, known
 from tui_agent.models.discovery import missing_key
+from tui_agent.models.kept_habits import KeptServer
 from tui_agent.sandbox.choose import candidates, none_for, try_out
 from tui_agent.sandbox.mechanisms import reach
 from tui_agent.sandbox.policy import SandboxPolicy
@@ -69,6 +70,8 @@ class Report:
 
     checks: tuple[Check, ...]
     settings: dict[str, dict[str, str]] = field(default_factory=dict)
+    servers: tuple[KeptServer, ...] = ()
+    """What runs learnt of servers."""
 
     @property
     def healthy(self) -> bool:
@@ -95,12 +98,13 @@ def examine(overrides: Mapping[str, object], config: str | None) -> Report:
         _workspace(settings),
         check_sandbox(settings),
         _state_folder(settings),
+        *_habits_file(settings),
         *_mcp_servers(settings, environ),
         check_program("git", settings.workspace),
         check_program("rg", settings.workspace),
         _terminal(environ),
     ]
-    return Report(tuple(checks), _described(settings))
+    return Report(tuple(checks), _described(settings), tuple(kept_habits.read(settings.state_dir)[0]))
 
 
 def _described(settings: Settings) -> dict[str, dict[str, str]]:
@@ -278,6 +282,36 @@ def _state_folder(settings: Settings) -> Check:
     return Check("sessions", "ok", says)
 
 
+def _habits_file(settings: Settings) -> list[Check]:
+    """What is wrong with the file of what was learnt of servers; nothing where it can be used."""
+    problem = kept_habits.read(settings.state_dir)[1]
+    todo = (
+        "nothing: it is written anew with the next lesson, or `agent-tui doctor --forget-habits` does it now"
+    )
+    return [Check("habits", "advice", problem, todo)] if problem else []
+
+
+def forget_habits(overrides: Mapping[str, object], config: str | None, address: str | None) -> int:
+    """Forget what was learnt of the server at an address, or of all, and say what that was. Returns the exit code."""
+    try:
+        settings = load_settings(overrides, config, os.environ)
+        gone = kept_habits.forget(settings.state_dir, address)
+    except (ConfigError, OSError) as error:
+        sys.stderr.write(f"agent-tui doctor: {getattr(error, 'message', None) or error}\n")
+        return 2
+    for server in gone:
+        sys.stdout.write(f"Forgotten: {visible(_named(server))}\n")
+    if not gone:
+        known = ", ".join(sorted({server.server for server in kept_habits.read(settings.state_dir)[0]}))
+        where = f"of {address}: there is {known or 'nothing kept'}" if address else "yet"
+        sys.stdout.write(f"Nothing was learnt {visible(where)}.\n")
+    return 0
+
+
+def _named(server: KeptServer) -> str:
+    return f"{server.server}, {server.model} (learnt on {server.learnt.isoformat()})"
+
+
 def _mcp_servers(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
     """The configured MCP servers; none is started. Nothing where none is configured."""
     configured = load_servers(settings.workspace, environ)
@@ -398,9 +432,23 @@ def print_report(report: Report, *, as_json: bool) -> None:
     """The report on standard output, for people or as one JSON object."""
     if as_json:
         checks = [asdict(check) for check in report.checks]
-        sys.stdout.write(
-            json.dumps({"healthy": report.healthy, "checks": checks, "settings": report.settings}) + "\n"
-        )
+        servers = [
+            {
+                "server": each.server,
+                "model": each.model,
+                "learnt": each.learnt.isoformat(),
+                "habits": each.values,
+                "in_words": each.in_words,
+            }
+            for each in report.servers
+        ]
+        said = {
+            "healthy": report.healthy,
+            "checks": checks,
+            "settings": report.settings,
+            "servers": servers,
+        }
+        sys.stdout.write(json.dumps(said) + "\n")
         return
     width = max(len(check.name) for check in report.checks)
     for check in report.checks:
@@ -412,5 +460,11 @@ def print_report(report: Report, *, as_json: bool) -> None:
         sys.stdout.write("\nSettings that are not the default:\n")
     for key, setting in changed.items():
         sys.stdout.write(f"  {key} = {visible(str(setting['value']))}  ({setting['source']})\n")
+    if report.servers:
+        sys.stdout.write("\nLearnt of servers (--forget-habits ADDRESS forgets it):\n")
+    for server in report.servers:
+        sys.stdout.write(f"  {visible(_named(server))}\n")
+        for words in server.in_words:
+            sys.stdout.write(f"    {visible(words)}\n")
     broken = sum(check.status == "broken" for check in report.checks)
     sys.stdout.write("\nNothing is broken.\n" if not broken else f"\n{broken} to put right, marked ✗.\n")

@@ -15,6 +15,8 @@ import pytest
 from tests.cli.conftest import CommandLine
 from tui_agent import doctor
 from tui_agent.config.settings import Settings
+from tui_agent.models import kept_habits
+from tui_agent.models.kept_habits import KeptServer
 from tui_agent.sandbox import choose
 
 
@@ -139,3 +141,36 @@ def test_a_machine_that_no_sandbox_is_made_for_is_named(
     assert f"none for linux on {os.uname().machine}" in check.says
     assert "riscv64" in check.says
     assert not check.todo
+
+
+def test_what_was_learnt_of_servers_is_shown_and_can_be_forgotten(cli: CommandLine, tmp_path: Path) -> None:
+    today = kept_habits.today()
+    for server in ("127.0.0.1:8080", "gate/api"):
+        values = {"after_tool": "result", "turns": "alternate"}
+        kept_habits.keep(tmp_path, KeptServer(server, "openai/m", today, values))
+    state = ("--state-dir", str(tmp_path))
+    first = report_of(cli, *state, code=0)["servers"][0]
+    assert (first["server"], first["model"], first["learnt"]) == (
+        "127.0.0.1:8080",
+        "openai/m",
+        today.isoformat(),
+    )
+    shown = cli("doctor", *state).out
+    assert f"127.0.0.1:8080, openai/m (learnt on {today.isoformat()})" in shown
+    assert "takes no message of the user after a tool's result" in shown
+
+    forgotten = cli("doctor", *state, "--forget-habits", "http://127.0.0.1:8080/v1")
+    assert (forgotten.code, forgotten.out) == (
+        0,
+        f"Forgotten: 127.0.0.1:8080, openai/m (learnt on {today.isoformat()})\n",
+    )
+    assert "there is gate/api" in cli("doctor", *state, "--forget-habits", "elsewhere").out
+    assert "Forgotten: gate/api" in cli("doctor", *state, "--forget-habits").out
+    assert "Nothing was learnt yet." in cli("doctor", *state, "--forget-habits").out
+
+
+def test_a_damaged_file_of_what_was_learnt_is_pointed_out(cli: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / kept_habits.FILE).write_text("{")
+    (tmp_path).chmod(0o700)
+    report = report_of(cli, "--state-dir", str(tmp_path), code=0)
+    assert "is damaged" in check_of(report, "habits")["says"]

@@ -9,6 +9,7 @@ from tui_agent.cli.options import Parser, add_run_options, overrides
 _EXAMPLE = """
 agent-tui doctor
 agent-tui doctor --model openai/qwen3 --api-base http://127.0.0.1:8080/v1
+agent-tui doctor --forget-habits http://127.0.0.1:8080/v1
 agent-tui doctor --json | jq '.checks[] | select(.status != "ok")'"""
 
 
@@ -16,10 +17,19 @@ def parser() -> Parser:
     made = Parser(
         "doctor",
         "Look at everything a run needs: the configuration and where each value comes from, keys (by name),\n"
-        "the model's server, tools, terminal, disk. Exit code 1 when something must be put right.",
+        "the model's server and what was learnt of servers, tools, terminal, disk. Exit code 1 when something must be\n"
+        "put right.",
         _EXAMPLE,
     )
     made.add_argument("--json", action="store_true", help="one object on standard output, for programs")
+    made.add_argument(
+        "--forget-habits",
+        nargs="?",
+        const="",
+        metavar="ADDRESS",
+        help="forget what was learnt of the server at ADDRESS (of all without one): which messages and parameters it "
+        "takes; it is learnt again",
+    )
     add_run_options(made)
     return made
 
@@ -27,8 +37,10 @@ def parser() -> Parser:
 def main(arguments: Sequence[str]) -> int:
     """Print the findings; 0 when nothing is broken, else 1."""
     namespace = parser().parse(arguments)
-    from tui_agent.doctor import examine, print_report
+    from tui_agent.doctor import examine, forget_habits, print_report
 
+    if namespace.forget_habits is not None:
+        return forget_habits(overrides(namespace), namespace.config, namespace.forget_habits or None)
     report = examine(overrides(namespace), namespace.config)
     print_report(report, as_json=namespace.json)
     return 0 if report.healthy else 1

@@ -225,7 +225,7 @@ def add_console_options(parser: Parser) -> None:
     group.add_argument("--theme", metavar="NAME", help="how the console looks")
 
 
-_NO_SETTINGS = frozenset({"config", "task", "name", "list", "session", "resume", "json"})
+_NO_SETTINGS = frozenset({"config", "task", "name", "list", "session", "resume", "json", "forget_habits"})
 
 
 def overrides(namespace: argparse.Namespace, *only: str) -> dict[str, object]:
