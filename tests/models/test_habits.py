@@ -24,6 +24,7 @@ from tui_agent.models.habits import Habits, as_json, changed, from_json, in_word
 from tui_agent.models.kept_habits import HabitBook, KeptServer, server_name
 from tui_agent.models.known_servers import KNOWN, known_habits
 from tui_agent.models.lessons import Learning, Sent, about_template, learnt
+from tui_agent.models.prompt_cache import marked
 from tui_agent.models.shape import fitted_tools, shaped
 
 Message = dict[str, Any]
@@ -105,6 +106,7 @@ def test_an_error_in_the_words_of_real_servers_teaches_one_habit_first(refusal: 
         ("error parsing tool call: raw='{', err=unexpected end of JSON input", 500),
         ("Failed to call a function. Please adjust your prompt. tool_use_failed", 400),
         ("Connection refused", None),
+        ("This model's maximum context length is 3000 tokens; your prompt has 3230 tokens.", 400),
     ],
 )
 def test_an_error_about_something_else_teaches_nothing(words: str, status: int | None) -> None:
@@ -413,6 +415,18 @@ def test_a_note_stands_in_the_last_result_in_a_block_that_no_tool_can_forge() ->
         "\n\n<system_note>\n<recovery_note>\nread the error\n</recovery_note>\n</system_note>"
     )
     assert text.count("<system_note>") == text.count("</system_note>") == 1
+
+
+def test_a_prompt_cache_ends_before_a_result_that_holds_a_note() -> None:
+    out, passing = shaped([SYSTEM, user("task"), calls("b"), result("b"), NOTE], TURNS, 1)
+    ends = [each["role"] for each in marked(out, passing) if "cache_control" in each]
+    assert ends == ["system", "user"]
+    out, passing = shaped([SYSTEM, user("task"), calls("b"), result("b")], TURNS, 0)
+    assert [each["role"] for each in marked(out, passing) if "cache_control" in each] == [
+        "system",
+        "user",
+        "tool",
+    ]
 
 
 def test_words_of_the_operator_behind_a_result_stand_in_a_block_of_their_own() -> None:

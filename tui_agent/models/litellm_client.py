@@ -44,6 +44,8 @@ _PLAIN_BODY = frozenset({"anthropic", "bedrock", "gemini", "vertex_ai", "vertex_
 """Providers for which litellm takes further fields of the body one by one."""
 
 
+WHOLE = 5
+"""How many times as long as the first piece of a stream a whole reply may take."""
 _ENDED_EARLY = "Stream ended before a finish_reason"
 
 
@@ -134,6 +136,7 @@ class LitellmClient:
                     arguments = self._arguments(call.request, call.at, call.learning.habits)
                     await call.begin(await self._litellm.acompletion(**arguments))
                 else:
+                    call.watch.for_whole()
                     await self._ask_once_more(call)
             except Exception as error:
                 await call.close()
@@ -161,7 +164,7 @@ class LitellmClient:
         """Without streaming: a stream under status 200 that holds nothing hides a fault (an overflow, mostly)."""
         arguments = self._arguments(call.request, call.at, call.learning.habits)
         arguments.pop("stream_options", None)
-        call.watch.for_whole()
+        arguments["timeout"] *= WHOLE
         call.take_whole(await self._litellm.acompletion(**{**arguments, "stream": False}))
 
     def _learning(self, request: ModelRequest, at: Route) -> Learning:
@@ -222,7 +225,9 @@ class LitellmClient:
         lasting = about_template(words) and (status is None or status >= 500)
         if call.learning.refused(words, status, guess=lasting or fault.kind is FaultKind.BAD_REQUEST):
             return True
-        if takes_no_results(words, call.learning.sent):
+        if fault.kind in {FaultKind.BAD_REQUEST, FaultKind.SERVER} and takes_no_results(
+            words, call.learning.sent
+        ):
             raise ModelFault(made(FaultKind.NO_TOOLS, fault.message, call.at.facts)) from error
         if lasting and fault.kind is FaultKind.SERVER:
             # The same request would fail for ever, so nobody should try it again.
@@ -416,6 +421,7 @@ class _Watch:
         """`first`: the longest silence before any content."""
         self._silence = silence
         self._allowed = first
+        self._whole = WHOLE * first
         self._total = total
         self._clock = asyncio.get_running_loop().time
         self._end = self._clock() + total
@@ -428,10 +434,10 @@ class _Watch:
         return self._limit
 
     def for_whole(self) -> None:
-        """Allow the whole of the time for content: a reply that does not stream comes at its end."""
-        self._allowed = self._total
+        """Allow more time for content: a reply that does not stream is silent to its end."""
+        self._allowed = self._whole
         if self._limit is not None:
-            self._limit.reschedule(self._end)
+            self._limit.reschedule(min(self._last + self._allowed, self._end))
 
     def content(self) -> None:
         """Something came."""
@@ -455,8 +461,10 @@ class _Watch:
 
 def _server(at: Route) -> tuple[str, str, Habits]:
     """Where a call goes, as its habits are kept, and those from the start."""
-    start = known_habits(at.facts.provider, at.api_base, at.name)
-    return server_name(at.api_base, at.facts.provider), at.name, start
+    base = at.api_base
+    if base is None and at.facts.provider == "openai":
+        base = os.environ.get("OPENAI_API_BASE") or os.environ.get("OPENAI_BASE_URL")
+    return server_name(base, at.facts.provider), at.name, known_habits(at.facts.provider, base, at.name)
 
 
 def _chosen_arguments(request: ModelRequest, at: Route, habits: Habits) -> dict[str, Any]:

@@ -41,7 +41,7 @@ TEMPLATE = Wording(
 
 ORDER = Wording(
     r"roles? must alternat|must alternat|should alternat|alternating (?:roles|user|between)",
-    r"unexpected role .{0,40}(?:after|following) role|unexpected role|invalid_request_message_order|\b3230\b",
+    r"unexpected role .{0,40}(?:after|following) role|unexpected role|invalid_request_message_order|code\W{1,8}3230\b",
     r"expected (?:the )?last role|last message (?:must|should|has to|role)",
     r"(?:must|should) end with a?.{0,20}(?:user|tool)",
     r"turn comes immediately (?:after|before)|consecutive .{0,40}(?:messages|roles|turns)|multiple .{0,20}in a row",
