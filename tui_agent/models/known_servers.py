@@ -149,19 +149,30 @@ KNOWN = (
         model=r"llama-?3(?:\.[123])?-",
     ),
     Known(
-        "SGLang",
-        "sgl-project/sglang#1342, #892: template errors come with status 500; the model's template decides",
+        "Volcengine",
+        "AstrBotDevs/AstrBot#6852: MissingParameter messages.content",
+        {"content": "empty"},
+        ("volcengine",),
+        ("volces.com",),
     ),
-    Known("Ollama", "ollama/ollama#18241: template errors come with status 500; thoughts are `reasoning`"),
-    Known("TGI", "huggingface/text-generation-inference#3198: template errors come with status 422 or 424"),
+    Known(
+        "SGLang",
+        "sgl-project/sglang#1342, #892: template errors with status 500; #4236: content null beside calls is refused",
+    ),
+    Known("Ollama", "ollama/ollama#18241: template errors come with status 500; thoughts are in `reasoning`"),
+    Known(
+        "TGI", "huggingface/text-generation-inference#3198: template errors; Gemma 3 has no place for results"
+    ),
     Known(
         "Z.ai",
         "MetaGLM/zhipuai-sdk-python-v4#14: code 1214 for ids that come twice and for no message of the user",
     ),
-    Known("Together", "nothing particular is reported"),
-    Known("Fireworks", "BerriAI/litellm#40682: takes reasoning_content back"),
-    Known("SiliconFlow", "agentscope-ai/QwenPaw#433: code 20015, as the model's own server (Kimi, DeepSeek)"),
-    Known("Volcengine", "takes reasoning_content back; the rest is not reported"),
+    Known("Together", "nothing particular is reported of its messages"),
+    Known(
+        "Fireworks",
+        "BerriAI/litellm#40682: takes reasoning_content back; FlowiseAI/Flowise#2866 (stream_options)",
+    ),
+    Known("SiliconFlow", "agentscope-ai/QwenPaw#433: code 20015, wants what the model's own server wants"),
     Known(
         "GitHub Models and Azure",
         "anomalyco/opencode#37964, Azure/azure-sdk-for-net#45719: parameters are learnt",
