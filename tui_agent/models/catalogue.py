@@ -1,7 +1,7 @@
-"""What litellm's table says of models: window and prices, by provider.
+"""What litellm's table says of models: window, prices and capabilities, by provider.
 
 The table is read as the file that it is; nothing of litellm is imported, so this may run in the screen's process
-(in a thread: 50 ms).
+(in a thread: 50 ms). What a call costs is in `prices`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import importlib.util
 import json
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -40,12 +42,51 @@ class KnownModel:
 
 def known(name: str) -> KnownModel:
     """What is known of a model by the name that `--model` takes."""
+    return _model(name, facts(name))
+
+
+def facts(name: str, provider: str = "") -> Mapping[str, Any]:
+    """The table's row of a model, by a name with or without its provider; empty when there is none.
+
+    `provider`: that of a name without one.
+    """
     table = _table()
-    facts = table.get(name) or table.get(name.partition("/")[2]) or {}
-    provider = name.partition("/")[0]
-    if "/" in name and facts.get("litellm_provider") not in {provider, _IN_TABLE.get(provider)}:
-        facts = table.get(name) or {}
-    return _model(name, facts)
+    prefix, slash, bare = name.partition("/")
+    for candidate in (name, f"{provider}/{name}") if provider else (name,):
+        if candidate in table:
+            return table[candidate]
+    if not slash:
+        return {}
+    found = table.get(bare, {})
+    return found if _is_of(found, prefix) or _is_of(found, provider) else {}
+
+
+def _is_of(row: Mapping[str, Any], provider: str) -> bool:
+    """The row's provider is this one, or a part of it (`vertex_ai-language-models`, `bedrock_converse`)."""
+    listed = str(row.get("litellm_provider") or "")
+    if not listed or not provider:
+        return False
+    return listed in {provider, _IN_TABLE.get(provider)} or listed.startswith(
+        (f"{provider}-", f"{provider}_")
+    )
+
+
+def provider_of(name: str) -> str:
+    """The provider that the table names for a model without a prefix; empty when it lists none."""
+    return str(_table().get(name, {}).get("litellm_provider") or "")
+
+
+@cache
+def providers() -> frozenset[str]:
+    """The providers of the table, as the names of models begin."""
+    listed = {str(row.get("litellm_provider") or "") for row in _table().values()}
+    return frozenset(listed | set(_IN_TABLE)) - {""}
+
+
+def nearest(name: str, provider: str) -> tuple[str, ...]:
+    """The listed names that are most like a name that is not; those of its provider when it has one."""
+    own = [listed for listed, row in _table().items() if _is_of(row, provider)]
+    return tuple(get_close_matches(name.removeprefix(f"{provider}/"), own or _table(), n=3, cutoff=0.5))
 
 
 def models_of(provider: str) -> list[KnownModel]:
@@ -73,7 +114,7 @@ def _version(name: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", name.partition("/")[2])[:2])
 
 
-def _model(name: str, facts: dict[str, Any]) -> KnownModel:
+def _model(name: str, facts: Mapping[str, Any]) -> KnownModel:
     return KnownModel(
         name,
         facts.get("max_input_tokens") or facts.get("max_tokens"),
@@ -83,7 +124,7 @@ def _model(name: str, facts: dict[str, Any]) -> KnownModel:
     )
 
 
-def _price(facts: dict[str, Any], field: str) -> float | None:
+def _price(facts: Mapping[str, Any], field: str) -> float | None:
     price = facts.get(field)
     return round(price * _MILLION, 6) if isinstance(price, int | float) else None
 
