@@ -1,5 +1,5 @@
 """Seconds until the first request arrives, beside `import openai` in the same round: of `run`, of the console with a
-task, and of a further tab; cold, and with a host that stays.
+task, and of a further tab; through the OpenAI client and, for comparison, through litellm.
 
 Run `python benchmarks/first_request.py [ROUNDS] [--tree FOLDER …] [--peer "COMMAND {url}"]`. A peer is any command that
 calls the server at `{url}` with OpenAI's protocol. Ratios are what counts: the rest depends on the machine.
@@ -15,7 +15,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from terminal import Terminal
@@ -56,10 +56,12 @@ async def first_request(server: OpenAIServer, command: list[str], environment: d
     return seconds
 
 
-async def console_and_tab(server: OpenAIServer, environment: dict[str, str]) -> tuple[float, float]:
+async def console_and_tab(
+    server: OpenAIServer, environment: dict[str, str], flags: Sequence[str]
+) -> tuple[float, float]:
     """The same of the console with a task; and from Enter after `/new TASK` until the request of that tab."""
     own = [f"{name}={value}" for name, value in {**environment, "TERM": "xterm-256color"}.items()]
-    with Terminal(["env", "-i", *own, *PROGRAM, "Say hello.", *CALLS, server.url]) as terminal:
+    with Terminal(["env", "-i", *own, *PROGRAM, "Say hello.", *CALLS, server.url, *flags]) as terminal:
 
         def over() -> bool:
             return terminal.poll() is not None
@@ -72,6 +74,14 @@ async def console_and_tab(server: OpenAIServer, environment: dict[str, str]) -> 
         terminal.send(b"/new Say hello again.")
         await asyncio.to_thread(terminal.drain, 1.0)
         return console, await request_after(server, terminal.send(b"\r"), over, read)
+
+
+def through_litellm(home: Path, url: str) -> None:
+    """Write settings with a profile that forces litellm."""
+    settings = home / "agent-tui" / "config.toml"
+    settings.parent.mkdir()
+    profile = f'model = "openai/local"\napi_base = "{url}"\nclient = "litellm"\n'
+    settings.write_text(f"[profiles.through-litellm]\n{profile}")
 
 
 async def import_openai(environment: dict[str, str]) -> float:
@@ -97,19 +107,18 @@ async def main() -> None:
         plain |= {"HOME": home, "XDG_RUNTIME_DIR": home, "OPENAI_API_KEY": "none", **places}
         async with OpenAIServer(text("Hello.")) as server:
             run = [*PROGRAM, "run", "Say hello.", *CALLS, server.url]
+            through_litellm(Path(home), server.url)
             trees = {"": str(ROOT), **{f", {Path(tree).name}": tree for tree in options.tree}}
-            for round_ in range(options.rounds):
+            for _ in range(options.rounds):
                 seconds.setdefault("import openai", []).append(await import_openai(plain))
                 for name, tree in trees.items():
-                    for how, minutes in (("cold", "0"), ("host that stays", "5")):
-                        environment = plain | {"PYTHONPATH": tree, "AGENT_TUI_HOST_MINUTES": minutes}
-                        if how != "cold" and not round_:
-                            await first_request(server, run, environment)  # which leaves a host
-                        taken = await first_request(server, run, environment)
-                        seconds.setdefault(f"run, {how}{name}", []).append(taken)
-                        console, tab = await console_and_tab(server, environment)
-                        seconds.setdefault(f"console, {how}{name}", []).append(console)
-                        seconds.setdefault(f"a further tab, {how}{name}", []).append(tab)
+                    environment = plain | {"PYTHONPATH": tree}
+                    for how, flags in (("", ()), (", litellm", ("--profile", "through-litellm"))):
+                        taken = await first_request(server, [*run, *flags], environment)
+                        seconds.setdefault(f"run{how}{name}", []).append(taken)
+                        console, tab = await console_and_tab(server, environment, flags)
+                        seconds.setdefault(f"console{how}{name}", []).append(console)
+                        seconds.setdefault(f"a further tab{how}{name}", []).append(tab)
                 for peer in options.peer:
                     words = shlex.split(peer.replace("{url}", server.url))
                     taken = await first_request(server, words, plain)

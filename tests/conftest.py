@@ -6,19 +6,16 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
-from unittest import mock
 
 import hypothesis
 import pytest
 import pytest_asyncio
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
     from tests.kept_host import KeptHost
 
@@ -55,10 +52,7 @@ FIRST = ("test_quality.py",)
 
 @pytest.fixture(scope="session", autouse=True)
 def _nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """No test reads or writes the settings and sessions of whoever runs it, unless it names other places; and none
-    leaves a process that keeps litellm in memory, also where it has a terminal.
-    """
-    os.environ["CI"] = "true"
+    """No test reads or writes the settings and sessions of whoever runs it, unless it names other places."""
     for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
         os.environ[name] = str(tmp_path_factory.mktemp(name.lower()))
 
@@ -70,27 +64,6 @@ async def host() -> AsyncIterator[KeptHost]:
 
     async with kept_host() as model:
         yield model
-
-
-@pytest.fixture(scope="session")
-def _lender_folder() -> Iterator[Path]:
-    from tui_agent.models import borrowed
-
-    with tempfile.TemporaryDirectory(prefix="lent-") as folder:
-        yield Path(folder)
-        with mock.patch.dict(os.environ, XDG_RUNTIME_DIR=folder):
-            lender = borrowed.staying()
-        if lender is not None:
-            os.kill(lender, signal.SIGKILL)
-
-
-@pytest.fixture
-def lent_hosts(_lender_folder: Path, monkeypatch: pytest.MonkeyPatch) -> float:
-    """Minutes, for `host_minutes`: hosts of these tests are forked from a process that has imported litellm once. For
-    tests that need the real one and are not about its start.
-    """
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(_lender_folder))
-    return 1.0
 
 
 LONGEST_ID = 80

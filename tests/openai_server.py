@@ -33,13 +33,20 @@ class Step(Enum):
 
 
 @dataclass(frozen=True)
+class Pause:
+    """Say nothing for so many seconds; then go on."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Answer:
     """One answer: a status with a body, or a stream of steps. `refuses` names a request key that gets a 400."""
 
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
-    steps: tuple[bytes | Step, ...] = ()
+    steps: tuple[bytes | Step | Pause, ...] = ()
     refuses: str = ""
 
     def refusing(self, key: str) -> Answer:
@@ -311,7 +318,7 @@ async def _write(writer: asyncio.StreamWriter, answer: Answer, request: Recorded
     await writer.drain()
 
 
-async def _step(writer: asyncio.StreamWriter, step: bytes | Step, request: Recorded) -> bool:
+async def _step(writer: asyncio.StreamWriter, step: bytes | Step | Pause, request: Recorded) -> bool:
     """Do one step; false when the answer is over with it."""
     match step:
         case bytes():
@@ -323,6 +330,9 @@ async def _step(writer: asyncio.StreamWriter, step: bytes | Step, request: Recor
         case Step.PROCESS:
             await writer.drain()
             await asyncio.sleep(1.0)
+        case Pause():
+            await writer.drain()
+            await asyncio.sleep(step.seconds)
         case Step.CUT:
             await writer.drain()
             writer.transport.abort()

@@ -24,6 +24,7 @@ DOCUMENTS = (
     "docs/SECURITY.md",
     "docs/ATTACKS.md",
     "tests/cases/README.md",
+    "tests/servers/conformance/README.md",
 )
 ROOTS = (ROOT, ROOT / "tui_agent", ROOT / "tui_agent" / "core", ROOT / "tui_agent" / "tools")
 """Where a path of a document may begin; in a section about one folder its files are named alone."""

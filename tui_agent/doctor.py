@@ -34,10 +34,11 @@ from tui_agent.config.settings import (
     require_workspace,
     user_config_file,
 )
-from tui_agent.models import borrowed, kept_habits
+from tui_agent.models import kept_habits
 from tui_agent.models.catalogue import KnownModel, known
 from tui_agent.models.discovery import missing_key
 from tui_agent.models.kept_habits import KeptServer
+from tui_agent.models.routes import client_for
 from tui_agent.sandbox.choose import candidates, none_for, try_out
 from tui_agent.sandbox.mechanisms import reach
 from tui_agent.sandbox.policy import SandboxPolicy
@@ -94,7 +95,6 @@ def examine(overrides: Mapping[str, object], config: str | None) -> Report:
         _keys(settings, environ),
         _price(settings),
         _server(settings),
-        _model_host(settings),
         _workspace(settings),
         check_sandbox(settings),
         _state_folder(settings),
@@ -163,9 +163,11 @@ def _configuration(settings: Settings) -> Check:
 
 def _model(settings: Settings, environ: Mapping[str, str]) -> Check:
     if settings.model:
-        means = settings.called(settings.model).model
-        name = settings.model if means == settings.model else f"{settings.model}: {means}"
-        return Check("model", "ok", f"{name} ({settings.sources['model']})")
+        means = settings.called(settings.model)
+        name = settings.model if means.model == settings.model else f"{settings.model}: {means.model}"
+        forced = means.profile.client if means.profile is not None else None
+        client = client_for(means.model, means.api_base, forced)
+        return Check("model", "ok", f"{name} ({settings.sources['model']}; called with {client})")
     present = models_with_keys(environ)
     hint = f" (there is a key for {', '.join(present)})" if present else ""
     return Check("model", "advice", f"none is chosen{hint}", '--model NAME, AGENT_TUI_MODEL or `model = "…"`')
@@ -224,30 +226,6 @@ def _server(settings: Settings) -> Check:
         )
         return Check("server", "broken", f"{shown}: {why}", "start the server there, or correct --api-base")
     return Check("server", "ok", f"{shown} accepts connections")
-
-
-def _model_host(settings: Settings) -> Check:
-    """What stays in memory between runs, and how to be rid of it."""
-    seconds = borrowed.stay(settings.host_minutes, at_terminal=sys.stderr.isatty())
-    pid = borrowed.staying()
-    if pid is None:
-        says = (
-            f"none is running; a run from here would leave one for {seconds / 60:g} min"
-            if seconds
-            else "none stays"
-        )
-        return Check("model host", "ok", says)
-    try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    except OSError:
-        return Check("model host", "ok", "one that stayed has just ended")
-    size = pages * os.sysconf("SC_PAGE_SIZE") / 1_000_000
-    return Check(
-        "model host",
-        "ok",
-        f"process {pid} keeps litellm in memory for the next run ({size:.0f} MB) and ends by itself",
-        f"`kill {pid}` ends it now; with host_minutes = 0 none stays",
-    )
 
 
 def _workspace(settings: Settings) -> Check:

@@ -109,29 +109,26 @@ def test_a_real_model_costs_no_more_than_it_may(out: Path) -> None:
     assert len(read_rows(out)) == 2
 
 
-async def served(tmp_path: Path, minutes: float, max_cost: float, prices: dict[str, Any]) -> list[Row]:
+async def served(tmp_path: Path, max_cost: float, prices: dict[str, Any]) -> list[Row]:
     """The plan with a model whose runs take two replies of 100 tokens each."""
     plan = replace(PLAN, cases=PLAN.cases[:1], model="openai/served")
     looks = server.calls([("list_dir", '{"path": "."}')], usage=(100, 0))
     async with server.OpenAIServer([looks, server.text("Done.", usage=(100, 0))] * 10) as known:
         settings = Settings.model_validate({
             "model": plan.model, "api_base": known.url, "sandbox": {"mode": "off"}, "prices": prices,
-            "host_minutes": minutes,
         })  # fmt: skip
         return await asyncio.to_thread(run, plan, tmp_path, 1, progress, RealModel(settings), max_cost)
 
 
-async def test_each_run_of_a_real_model_is_kept_and_has_what_is_left_of_the_cost(
-    tmp_path: Path, lent_hosts: float
-) -> None:
+async def test_each_run_of_a_real_model_is_kept_and_has_what_is_left_of_the_cost(tmp_path: Path) -> None:
     prices = {"openai/served": {"prompt": 10_000.0, "completion": 0.0}}  # a reply costs one dollar
     with pytest.raises(BenchError, match=r"3\.0000 USD, and 3\.0000 are allowed; 1 of 2 runs have ended"):
-        await served(tmp_path, lent_hosts, 3.0, prices)
+        await served(tmp_path, 3.0, prices)
     first, cut = read_rows(tmp_path)
     assert (first.cost, cut.cost) == (2.0, 1.0)
     assert (first.rule, cut.rule) == ("", "limit.cost")
     assert finished([first, cut]) == [first]
-    rows = await served(tmp_path, lent_hosts, 20.0, prices)
+    rows = await served(tmp_path, 20.0, prices)
     assert [(row.rule, row.cost) for row in rows] == [("", 2.0)] * 2
     write(rows, tmp_path)
     text = (tmp_path / "BENCHMARK.md").read_text()
@@ -141,11 +138,9 @@ async def test_each_run_of_a_real_model_is_kept_and_has_what_is_left_of_the_cost
     assert "small machines" not in text
 
 
-async def test_a_limit_on_what_nobody_knows_is_refused_after_one_run(
-    tmp_path: Path, lent_hosts: float
-) -> None:
+async def test_a_limit_on_what_nobody_knows_is_refused_after_one_run(tmp_path: Path) -> None:
     with pytest.raises(BenchError, match=r'\[prices."openai/served"\] with prompt and completion in USD'):
-        await served(tmp_path, lent_hosts, 2.0, {})
+        await served(tmp_path, 2.0, {})
     assert len(read_rows(tmp_path)) == 1
 
 

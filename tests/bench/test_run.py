@@ -162,14 +162,12 @@ async def test_a_healthy_run_is_interrupted_where_recovery_does_more_than_advise
     assert asked.pivots
 
 
-def real_model(address: str, minutes: float) -> RealModel:
+def real_model(address: str) -> RealModel:
     settings = {"model": "openai/served", "api_base": address, "sandbox": "off", "max_cost": 1.0}
-    return RealModel(Settings.model_validate({**settings, "host_minutes": minutes}))
+    return RealModel(Settings.model_validate(settings))
 
 
-async def test_a_real_model_works_on_the_same_cases_through_its_server(
-    tmp_path: Path, lent_hosts: float
-) -> None:
+async def test_a_real_model_works_on_the_same_cases_through_its_server(tmp_path: Path) -> None:
     case = CASES["wrong-path/typo"]
     script = [
         server.error(529, "overloaded"),
@@ -179,7 +177,7 @@ async def test_a_real_model_works_on_the_same_cases_through_its_server(
         server.text("The port is 8080; it is in result.txt."),
     ]
     async with server.OpenAIServer(script) as served:
-        row = await ran(tmp_path, case, behaviour="openai/served", real=real_model(served.url, lent_hosts))
+        row = await ran(tmp_path, case, behaviour="openai/served", real=real_model(served.url))
     assert (row.solved, row.failures, row.model_faults) == (True, 2, 1)
     assert "<recovery_note>" in str(served.requests[2].body["messages"])
     assert row.behaviour == "openai/served"
@@ -187,15 +185,13 @@ async def test_a_real_model_works_on_the_same_cases_through_its_server(
     assert row.seconds > 0
 
 
-async def test_a_real_model_waits_for_its_server_and_not_for_the_faults_of_a_case(
-    tmp_path: Path, lent_hosts: float
-) -> None:
+async def test_a_real_model_waits_for_its_server_and_not_for_the_faults_of_a_case(tmp_path: Path) -> None:
     script = [server.calls([("write_file", '{"path": "result.txt", "content": "x"}')]), server.text("Done.")]
     fault = InjectedFault("model", kind=FaultKind.RATE_LIMIT, until=120.0, retry_after=60.0)
     began = time.monotonic()
     async with server.OpenAIServer(script) as served:
         case = replace(PLAIN, faults=(fault,))
-        row = await ran(tmp_path, case, behaviour="openai/served", real=real_model(served.url, lent_hosts))
+        row = await ran(tmp_path, case, behaviour="openai/served", real=real_model(served.url))
     assert row.seconds > 120
     assert time.monotonic() - began < 120
     assert row.outcome == "answered"

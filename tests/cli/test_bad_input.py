@@ -44,11 +44,11 @@ def test_an_unknown_scenario_is_reported_before_a_session_begins(cli: CommandLin
 
 
 async def test_a_key_that_is_refused_is_not_tried_again_and_not_shown(
-    cli: CommandLine, lent_hosts: float
+    cli: CommandLine,
 ) -> None:
     async with server.OpenAIServer([REFUSED]) as served:
         arguments = ("run", "x", "--model", "openai/m", "--api-base", served.url, "--output", "json")
-        given = {"AGENT_TUI_HOST_MINUTES": str(lent_hosts), "OPENAI_API_KEY": "sk-wrong-0123456789"}
+        given = {"OPENAI_API_KEY": "sk-wrong-0123456789"}
         ended = await asyncio.to_thread(cli.process, *arguments, **given)
     result = failed_result(ended, 6)
     assert result["outcome"] == "model_failed"

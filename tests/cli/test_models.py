@@ -28,7 +28,7 @@ def test_the_list_names_what_can_be_used_with_window_and_price(cli: CommandLine)
         in lines
     )
     assert any(line.startswith("fast = openai/gpt-4o-mini 128k") for line in lines)
-    assert "openai (OPENAI_API_KEY is set)" in lines
+    assert "openai (OPENAI_API_KEY is set; called with openai)" in lines
     assert any("more: agent-tui models openai" in line for line in lines)
     assert "\x1b" not in ended.out
     assert "sk-secret" not in ended.out

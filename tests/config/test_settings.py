@@ -121,7 +121,6 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "command_timeout": ("30", "30"),
     "state_dir": ('"state"', "state"),
     "retention_days": ("30", "30"),
-    "host_minutes": ("10", "10.0"),
     "speed": ("2", "2"),
     "at": ("12", "12"),
     "run": ("2", "2"),

@@ -48,12 +48,12 @@ class Host:
 class HostedApp(ConsoleApp):
     """The program, with that host."""
 
-    def __init__(self, arguments: ConsoleArguments, *, host_stays: bool) -> None:
+    def __init__(self, arguments: ConsoleArguments, *, calls_first: bool) -> None:
         super().__init__(arguments)
         self.host = Host(self)
         self.said: list[str] = []
         self.attended = False
-        self.host_stays = host_stays
+        self.calls_first = calls_first
 
     def host_for(self, settings: Settings) -> Host:  # type: ignore[override]
         return self.host
@@ -66,9 +66,9 @@ class HostedApp(ConsoleApp):
         self.attended = True
 
 
-@pytest.mark.parametrize("stays", [True, False])
-async def test_where_a_host_stays_the_request_goes_out_before_the_panes_are_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stays: bool
+@pytest.mark.parametrize("first", [True, False])
+async def test_a_client_that_is_there_at_once_is_called_before_the_panes_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: bool
 ) -> None:
     monkeypatch.setattr(live, "CALLED", LIMIT)
     overrides: dict[str, object] = {
@@ -80,18 +80,18 @@ async def test_where_a_host_stays_the_request_goes_out_before_the_panes_are_made
     config = tmp_path / "config.toml"
     config.write_text("", encoding="utf-8")
     arguments = ConsoleArguments(overrides=overrides, config=config, task="Say hello.")
-    app = HostedApp(arguments, host_stays=stays)
+    app = HostedApp(arguments, calls_first=first)
     async with app.run_test(size=(110, 34)) as pilot:
         await pilot.press(*"next")
         await until(pilot, lambda: app.host.panes and app.attended)
         assert app.said == []
         app.host.answers.set()
         await until(pilot, lambda: "First answer." in picture(app))
-        assert app.host.panes == [not stays]
+        assert app.host.panes == [not first]
         await until(pilot, lambda: "next" in picture(app))
         await pilot.press("enter")
         await until(pilot, lambda: "Second answer." in picture(app))
-        assert app.host.panes == [not stays, True]
+        assert app.host.panes == [not first, True]
         await app.close_sessions()
 
 

@@ -304,3 +304,20 @@ def test_reading_a_reply_never_fails(text: str, cut: bool) -> None:
     found = written_calls(said.text, TOOLS, cut=cut)
     assert found is None or found.calls
     broken_reply(said.text, said.reasoning, "stop", TOOLS, native=True, lost_before=False)
+
+
+HOSTILE = {
+    "thoughts that never end": ("", "<think>\n"),
+    "keys without values": ("<tool_call>", "a<arg_key>b</arg_key><arg_value>"),
+    "blank lines in a parameter": ("<function=bash>\n<parameter=a>\n", " \n"),
+    "channels": ("", "<|channel|>analysis<|message|>"),
+    "brackets": ("call:bash{", "a:["),
+}
+
+
+@pytest.mark.parametrize(("begin", "again"), HOSTILE.values(), ids=HOSTILE)
+def test_a_long_text_of_marks_is_read_in_one_pass(begin: str, again: str) -> None:
+    # What tries each mark against the rest of the text takes minutes for these, and not a second.
+    text = begin + again * (150_000 // len(again))
+    said = spoken(text)
+    assert written_calls(said.text, TOOLS) is None

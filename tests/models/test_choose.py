@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 
@@ -13,7 +12,6 @@ from tui_agent.config.settings import Settings
 from tui_agent.core.events import FaultKind
 from tui_agent.models.choose import ModelByName
 from tui_agent.models.hosted import HostedModel
-from tui_agent.models.litellm_setup import look_up
 from tui_agent.models.protocol import ModelFault, ModelRequest, Reply
 from tui_agent.models.scenario_checks import ScenarioError
 from tui_agent.models.scripted import ScriptedModel
@@ -97,30 +95,3 @@ async def test_a_scenario_that_is_named_wrongly_in_mid_session_is_a_fault() -> N
     with pytest.raises(ModelFault, match="no scenario named") as raised:
         await last_of(model, "scripted:breakr")
     assert raised.value.fault.kind is FaultKind.NOT_FOUND
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("openai/gpt-4o", (True, True, ())),
-        ("gpt-4o", (True, True, ())),
-        ("openai/gpt-4oo", (True, False, ("gpt-4o",))),
-        ("nosuch/thing", (False, False, ())),
-    ],
-)
-def test_a_name_is_looked_up_in_the_list_of_its_provider(
-    name: str, expected: tuple[bool, bool, tuple[str, ...]]
-) -> None:
-    class Litellm:
-        model_cost: ClassVar = {
-            "gpt-4o": {"litellm_provider": "openai"},
-            "azure/gpt-4o": {"litellm_provider": "azure"},
-        }
-
-        @staticmethod
-        def get_llm_provider(model: str) -> tuple[str, str]:
-            if model.startswith("nosuch/"):
-                raise ValueError(model)
-            return model, "openai"
-
-    assert look_up(Litellm, name) == expected

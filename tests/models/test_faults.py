@@ -116,6 +116,11 @@ MID_STREAM = "MidStreamFallbackError"
             None,
         ),
         (error(MID_STREAM, status_code=503), FaultKind.STREAM_CUT, None),
+        (
+            error(MID_STREAM, "x", error("APIError", body="the frobnicator broke"), status_code=500),
+            FaultKind.UNKNOWN,
+            None,
+        ),
         (error(MID_STREAM, "Overloaded", status_code=503), FaultKind.OVERLOADED, None),
         (
             error("InternalServerError", "overloaded_error", status_code=500, **SERVED),
@@ -280,6 +285,7 @@ NESTED = json.dumps({"error": {"message": "prompt is too long: 210000 tokens > 2
         ('b\'{"error": {"message": "in bytes"}}\'', "in bytes."),
         ('{"error": {"message": "cut off", "type": "x"', "cut off."),
         ("plain words", "plain words."),
+        ({"weird": "frobnicated"}, "weird: frobnicated."),
         ("\n----\nWhile executing CallExpression\nError: Jinja Exception: roles!", "Jinja Exception: roles!"),
         ("[" * 50_000, "the server answered with 400."),
         ("", "the server answered with 400."),
@@ -510,40 +516,7 @@ def test_a_chain_that_bites_its_tail_is_followed_once() -> None:
     assert fault_from(second, FACTS).kind is FaultKind.STREAM_CUT
 
 
-# --- replies from pieces -------------------------------------------------------------------------------------
-
-Piece = tuple[int | None, str | None, str | None, str | None]
-
-
-@pytest.mark.parametrize(
-    ("pieces", "calls"),
-    [
-        (
-            [(0, "a", "bash", ""), (0, None, None, '{"x"'), (0, None, None, ": 1}")],
-            [("a", "bash", '{"x": 1}')],
-        ),
-        (
-            [(0, "a", "bash", ""), (1, "b", "grep", ""), (0, None, None, "{}"), (1, None, None, '{"y":2}')],
-            [("a", "bash", "{}"), ("b", "grep", '{"y":2}')],
-        ),
-        # The name, and the id, in every piece.
-        ([(0, "a", "bash", "{"), (0, "a", "bash", "}")], [("a", "bash", "{}")]),
-        # Another id in every piece of the same call.
-        ([(0, "a", "bash", '{"x":'), (0, "b", "bash", "1}")], [("a", "bash", '{"x":1}')]),
-        # Every call under the index 0, each whole.
-        ([(0, "a", "bash", "{}"), (0, "b", "bash", "{}")], [("a", "bash", "{}"), ("b", "bash", "{}")]),
-        ([(None, "a", "bash", "{}")], [("a", "bash", "{}")]),
-        ([(0, "a", "bash", None)], [("a", "bash", "{}")]),
-        ([(0, "a", None, "{}")], [("a", "", "{}")]),
-        ([(0, None, None, "")], []),
-    ],
-)
-def test_calls_are_merged_from_their_pieces(pieces: list[Piece], calls: list[tuple[str, str, str]]) -> None:
-    assembler = ReplyAssembler()
-    for piece in pieces:
-        assembler.add_call(*piece)
-    assert [(call.id, call.name, call.arguments) for call in assembler.calls(cut=False)] == calls
-
+# --- reasoning in the text ---------------------------------------------------------------------------------
 
 TAGGED = {
     "a thought and a text": ("<think>Hm, a < b.</think>\n\nIt is done.", "It is done.", "Hm, a < b."),
@@ -568,21 +541,3 @@ def test_reasoning_that_a_server_leaves_in_the_text_is_told_from_it(
     assert (assembler.text, assembler.reasoning) == (text, reasoning)
     assert text.startswith("".join(each[0] for each in shown))
     assert reasoning.startswith("".join(each[1] for each in shown))
-
-
-def test_missing_ids_are_made_and_differ() -> None:
-    assembler = ReplyAssembler()
-    assembler.add_call(0, None, "bash", "{}")
-    assembler.add_call(1, "", "bash", "{}")
-    first, second = assembler.calls(cut=False)
-    assert first.id
-    assert second.id
-    assert first.id != second.id
-
-
-def test_a_call_cut_before_its_arguments_is_not_mistaken_for_a_complete_one() -> None:
-    assembler = ReplyAssembler()
-    assembler.add_call(0, "a", "bash", '{"command": "ls"}')
-    assembler.add_call(1, "b", "list_dir", "")
-    assert [call.name for call in assembler.calls(cut=True)] == ["bash"]
-    assert [call.name for call in assembler.calls(cut=False)] == ["bash", "list_dir"]

@@ -312,7 +312,7 @@ FAULTS: dict[str, tuple[Answer, FaultKind, dict[str, Any]]] = {
 
 FAULTS_IN_STREAM = {
     "closed cleanly without a finish": (served.stream(SAID), FaultKind.STREAM_CUT),
-    "ended without a finish": (served.stream(SAID, served.DONE), FaultKind.STREAM_CUT),
+    "ended without a finish": (served.stream(SAID), FaultKind.STREAM_CUT),
     "reset": (served.stream(SAID, Step.CUT), FaultKind.STREAM_CUT),
     "dropped": (served.stream(SAID, Step.DROP), FaultKind.STREAM_CUT),
     "silence": (served.stream(SAID, Step.HANG), FaultKind.TIMEOUT),
@@ -322,13 +322,21 @@ FAULTS_IN_STREAM = {
         served.stream(
             SAID, b'data: {"error": {"message": "it broke", "type": "server_error"}}\n\n', served.DONE
         ),
-        FaultKind.STREAM_CUT,
+        FaultKind.SERVER,
     ),
 }
 
 
 SAID_NOTHING = frozenset(
-    {"web page as 200", "other json as 200", "nothing", "empty stream", "only the end", "empty choices"}
+    {
+        "garbage",
+        "web page as 200",
+        "other json as 200",
+        "nothing",
+        "empty stream",
+        "only the end",
+        "empty choices",
+    }
 )
 """These are asked once more without streaming, for the fault that such a stream hides."""
 

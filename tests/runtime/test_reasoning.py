@@ -73,7 +73,8 @@ def came_back(make: Make, body: dict[str, Any]) -> Any:
         case "ollama":
             return next(each for each in body["messages"] if each.get("tool_calls")).get("thinking")
         case _:
-            return next(each for each in body["messages"] if each.get("tool_calls")).get("reasoning_content")
+            first = next(each for each in body["messages"] if each.get("tool_calls"))
+            return first.get(getattr(make, "reasoning_field", "reasoning_content"))
 
 
 EXPECTED: dict[str, Any] = {

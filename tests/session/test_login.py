@@ -26,8 +26,6 @@ from tui_agent.models.hosted import HostedModel
 from tui_agent.session.opening import open_session
 from tui_agent.session.session import Session
 
-pytestmark = pytest.mark.usefixtures("lent_hosts")
-
 ROOT = Path(__file__).resolve().parents[2]
 WRONG, RIGHT = "sk-wrong-0123456789abcdef", "right-key-as-a-server-of-ones-own-has-it"
 
@@ -56,12 +54,12 @@ def keyring_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @asynccontextmanager
 async def console(folder: Path, **variables: str):
-    """A session with a host of its own, in whose environment these variables are; `lent_hosts` says who forks it."""
+    """A session with a host of its own, in whose environment these variables are."""
     workspace = folder / "workspace"
     workspace.mkdir(exist_ok=True)
     passed = ("PYTHON_KEYRING_BACKEND", "PYTHONPATH", FILE_VARIABLE)
     own = {name: os.environ[name] for name in passed if name in os.environ}
-    host = HostedModel(environment={**environment(), **own, **variables}, stay=60.0)
+    host = HostedModel(environment={**environment(), **own, **variables})
     async with Guarded([server.text(f"your key is {RIGHT}")]) as provider:
         settings = Settings(
             model="openai/test",

@@ -13,13 +13,13 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tui_agent import __version__
 from tui_agent.bench.behaviours import BEHAVIOURS
@@ -29,6 +29,7 @@ from tui_agent.bench.policies import CONTESTANTS
 from tui_agent.bench.run import RealModel, Row, Unit, run_unit
 from tui_agent.cluster import LOCAL, spread
 from tui_agent.core.recovery.rules import Rule
+from tui_agent.models.hosted import KeptHost
 from tui_agent.store.journal import JOURNAL_NAME
 from tui_agent.store.lock import LOCK_NAME, SessionLock
 
@@ -238,16 +239,34 @@ def _alone(place: Path) -> Iterator[None]:
             place.parent.rmdir()
 
 
+class _SharedHost:
+    """The model host of a worker's process, and the loop that it lives in. It ends with the process."""
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        self.model = KeptHost()
+
+    def run(self, work: Coroutine[Any, Any, Row]) -> Row:
+        """Carry a run out."""
+        return self._runner.run(work)
+
+
+_shared_host = cache(_SharedHost)
+
+
 def _run_piece(piece: Piece, scratch: Path, real: RealModel | None) -> list[Result]:
     cases = {case.id: case for case in all_cases()}
+    carry_out: Callable[[Coroutine[Any, Any, Row]], Row] = asyncio.run
     if real is not None:
-        real = RealModel(real.settings.replaced(max_cost=piece.max_cost))
+        shared = _shared_host()
+        carry_out = shared.run
+        real = RealModel(real.settings.replaced(max_cost=piece.max_cost), shared.model)
     place = scratch / f"job-{os.getpid():08d}"
     results = []
     with _alone(place):
         for unit, policy, operator in piece.runs:
             journal = place / "journal"
-            row = asyncio.run(
+            row = carry_out(
                 run_unit(cases[unit.case], unit, CONTESTANTS[policy], operator, place, journal, real)
             )
             results.append(Result(row, (journal / JOURNAL_NAME).read_bytes()))

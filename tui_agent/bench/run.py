@@ -24,6 +24,7 @@ from tui_agent.core import events
 from tui_agent.core.names import unanswered
 from tui_agent.core.result import result_of
 from tui_agent.core.state import RunState
+from tui_agent.models.hosted import KeptHost
 from tui_agent.models.protocol import Model
 from tui_agent.session.opening import open_session
 from tui_agent.session.session import Session
@@ -136,9 +137,10 @@ class _Watch:
 
 @dataclass(frozen=True)
 class RealModel:
-    """A model that costs money: how it is called."""
+    """A model that costs money: how it is called. `host`: makes the calls in place of a host for each run."""
 
     settings: Settings
+    host: KeptHost | None = None
 
     def settings_for(self, workspace: Path, state_dir: Path, contestant: Contestant) -> Settings:
         """The operator's own settings for its calls, with the contestant's recovery."""
@@ -329,7 +331,7 @@ def _made(
     from tui_agent.models.choose import ModelByName
 
     settings = real.settings_for(workspace, state_dir, contestant)
-    return settings, ModelByName(settings), default_tools(settings.command_timeout)
+    return settings, ModelByName(settings, real.host), default_tools(settings.command_timeout)
 
 
 def _keep(source: Path, journal: Path) -> None:

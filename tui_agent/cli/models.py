@@ -12,7 +12,7 @@ from dataclasses import asdict
 from tui_agent.cli.options import Parser, add_place_options, overrides
 from tui_agent.config.settings import load_settings
 from tui_agent.models.catalogue import KnownModel
-from tui_agent.models.discovery import Discovery, NamedModel, discover
+from tui_agent.models.discovery import Discovery, NamedModel, Provider, discover
 from tui_agent.models.local_servers import ModelServer
 from tui_agent.terminal_text import one_line
 
@@ -58,14 +58,10 @@ def _lines(found: Discovery, word: str) -> Iterator[str]:
         *_named("Profiles", found.profiles, word),
         *_named("Aliases", found.aliases, word),
         *(block for server in found.servers if (block := _server(server, word))),
-        *(
-            block
-            for provider in found.providers
-            if (block := _provider(provider.name, provider.variable, provider.models, word))
-        ),
+        *(block for provider in found.providers if (block := _provider(provider, word))),
     ]
     if found.chosen is not None and not word:
-        yield from _rows([(f"Chosen: {_title(found.chosen)}", found.chosen.model, "")])
+        yield from _rows([(f"Chosen: {_title(found.chosen)}", found.chosen.model, _note(found.chosen))])
         yield ""
     for block in blocks:
         yield from block
@@ -92,16 +88,14 @@ def _named(title: str, models: Sequence[NamedModel], word: str) -> list[list[str
     kept = [each for each in models if word in _title(each).lower()]
     if not kept:
         return []
-    notes = [
-        f"at {each.api_base}"
-        if each.api_base and not each.lacks
-        else f"{each.lacks} is not set"
-        if each.lacks
-        else ""
-        for each in kept
-    ]
+    notes = [_note(each) for each in kept]
     rows = [(_title(each), each.model, note) for each, note in zip(kept, notes, strict=True)]
     return [[title, *_rows(rows)]]
+
+
+def _note(named: NamedModel) -> str:
+    place = f"at {named.api_base}, " if named.api_base else ""
+    return f"{named.lacks} is not set" if named.lacks else f"{place}called with {named.client}"
 
 
 def _server(server: ModelServer, word: str) -> list[str]:
@@ -116,17 +110,21 @@ def _server(server: ModelServer, word: str) -> list[str]:
     ]
 
 
-def _provider(name: str, variable: str, models: Sequence[KnownModel], word: str) -> list[str]:
-    kept = [model for model in models if word in model.name.lower()]
-    if not kept and word and word not in name:
+def _provider(provider: Provider, word: str) -> list[str]:
+    kept = [model for model in provider.models if word in model.name.lower()]
+    if not kept and word and word not in provider.name:
         return []
     shown = kept if word else kept[:SHOWN]
     left = len(kept) - len(shown)
     return [
-        f"{name} ({variable} is set)",
+        f"{provider.name} ({provider.variable} is set; called with {provider.client})",
         *_rows((model.name, model, "") for model in shown),
-        *([f"  … {left} more: agent-tui models {name}"] if left else []),
-        *([] if models else [f"  litellm's table names none; any {name}/NAME can be tried"]),
+        *([f"  … {left} more: agent-tui models {provider.name}"] if left else []),
+        *(
+            []
+            if provider.models
+            else [f"  litellm's table names none; any {provider.name}/NAME can be tried"]
+        ),
     ]
 
 

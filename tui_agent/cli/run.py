@@ -81,7 +81,7 @@ async def _run_in(namespace: Namespace, task: str) -> int:
     from tui_agent.store.no_collection import no_collection
 
     given = ConsoleArguments(overrides(namespace), namespace.config and Path(namespace.config))
-    begun = host_start.begin_early(wanted_early("model", given), wanted_early("host_minutes", given))
+    begun = host_start.begin_early(wanted_early("model", given), wanted_early("api_base", given))
     try:
         with no_collection():
             settings, resume = await asyncio.to_thread(_settings, namespace)

@@ -27,7 +27,6 @@ Schema = Mapping[str, "frozenset[str] | None"]
 
 PERSONAL: Mapping[str, str] = {
     "api_base": "it decides where your provider key and every message are sent",
-    "host_minutes": "it decides what stays on your machine after a run",
     "hooks": "hooks are commands that run unasked",
     "keys": "it decides what your keys do",
     "format": "formatters are commands that run unasked",

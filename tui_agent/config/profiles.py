@@ -18,6 +18,8 @@ from tui_agent.secret_names import named_like_a_secret
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 PromptCaching = Literal["auto", "on", "off"]
+Client = Literal["openai", "litellm"]
+"""The library that makes the calls: the official OpenAI client, or litellm."""
 ShortName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 """Of a profile or an alias: no slash and no colon, which names of models and scenarios have."""
 
@@ -73,6 +75,8 @@ class ModelProfile(ModelParameters, frozen=True):
     """Address of its server; left out: the general `api_base`; empty: the provider's own."""
     api_key_variable: VariableName | None = None
     """The environment variable that holds its key; left out: the provider's own."""
+    client: Client | None = None
+    """The library that calls it; left out: openai for servers with OpenAI's protocol, litellm for all others."""
     context_tokens: Annotated[int, Field(ge=256)] | None = None
     """Budget of its window in tokens; left out: the model's own, less room for the reply."""
     model_timeout: Seconds | None = None

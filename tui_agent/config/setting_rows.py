@@ -25,7 +25,7 @@ from tui_agent.secret_names import named_like_a_secret
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "model": (
         *("model", "profile", "api_base", "fallback_models", "summary_model", "tool_calls", "model_timeout"),
-        *("on_limit", "wait_at_most", "context_tokens", "compact_at", "host_minutes"),
+        *("on_limit", "wait_at_most", "context_tokens", "compact_at"),
     ),
     "run": ("policy", "approve", "step", "max_iterations", "command_timeout", "workspace"),
     "budgets": (*BUDGET_KEYS, "budget_warning"),

@@ -172,9 +172,6 @@ class Settings(BaseModel):
     """Where sessions are kept."""
     mcp: bool = True
     """Start the MCP servers of `mcp.json` and `.mcp.json`; see MCP.md."""
-    host_minutes: Annotated[float, Field(ge=0, le=1440)] | None = None
-    """Minutes that a process with litellm in memory stays after the last run (Linux). The next run sends its first
-    request seconds earlier. 0: nothing stays. Unset: 5 at a terminal, 0 for scripts and where `CI` is set."""
     retention_days: Annotated[int, Field(ge=1)] | None = None
     """Days after which an unused session goes to the trash. After as many more it is removed. Unset: never."""
     speed: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = 1.0

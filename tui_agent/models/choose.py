@@ -1,5 +1,5 @@
 """Which model a name means: what the settings say of profiles and aliases; then `scripted:NAME` a scenario, anything
-else litellm in its host process.
+else a model that the host process calls.
 
 The choice is made again for each call, so that a model can be changed in mid-session and a fallback be of another
 kind. A profile's parameters join the request here. Nothing heavy is imported before it is needed.
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tui_agent.config.profiles import ModelParameters, Price
 from tui_agent.core.names import FaultKind
 from tui_agent.core.values import Fault
-from tui_agent.models.borrowed import stay
-from tui_agent.models.host_start import SCRIPTED, Begun, at_terminal
+from tui_agent.models.host_start import SCRIPTED, Begun, host_command
 from tui_agent.models.hosted import HostedModel
 from tui_agent.models.protocol import Delta, Model, ModelFault, ModelRequest, Reply
+from tui_agent.models.providers import likely_client
 from tui_agent.models.scenario_checks import ScenarioError
 from tui_agent.models.usage import cost
 
@@ -35,14 +35,21 @@ class NameCheck(NamedTuple):
 
 def own_host(settings: Settings, begun: Begun | None = None) -> HostedModel:
     """A model host as the settings want it; `begun`: one that begins already."""
-    return HostedModel(stay=stay(settings.host_minutes, at_terminal=at_terminal()), begun=begun)
+    return HostedModel(command=command_for(settings), begun=begun)
+
+
+def command_for(settings: Settings) -> list[str]:
+    """The command line of a host whose first client is that of the chosen model."""
+    means = settings.called(settings.model)
+    forced = means.profile.client if means.profile is not None else None
+    return host_command(forced or likely_client(means.model, with_address=bool(means.api_base)))
 
 
 class ModelByName:
     """A `Model` that hands each call to the one its name means, made when it is first needed."""
 
     def __init__(self, settings: Settings, hosted: Model | None = None) -> None:
-        """Starts no process yet; `hosted` makes the calls through litellm in place of a host of its own.
+        """Starts no process yet; `hosted` makes the calls in place of a host of its own.
 
         Raises `ScenarioError` when the chosen model is a scenario that cannot be used.
         """
@@ -79,6 +86,7 @@ class ModelByName:
             silence = profile.model_timeout or request.silence_timeout
             changes |= {
                 "api_key_variable": profile.api_key_variable,
+                "client": profile.client,
                 "prompt_caching": profile.prompt_caching,
                 "extra_headers": profile.extra_headers,
                 "extra_body": profile.extra_body,
@@ -102,7 +110,7 @@ class ModelByName:
             return NameCheck()
         near = f" The nearest in its list: {', '.join(found.nearest)}." if found.nearest else ""
         if not found.provider:
-            message = f"litellm knows no provider for {name!r}: name a model as provider/model.{near}"
+            message = f"no provider is known for {name!r}: name a model as provider/model.{near}"
             return NameCheck(usable=False, message=message)
         if means.api_base is not None:
             return NameCheck()

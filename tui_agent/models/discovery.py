@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tui_agent.config.errors import PROVIDER_KEYS
+from tui_agent.config.profiles import Client
 from tui_agent.models.catalogue import KnownModel, known, models_of
 from tui_agent.models.local_servers import USUAL, ModelServer, find_servers
+from tui_agent.models.routes import client_for
 
 if TYPE_CHECKING:
     from tui_agent.config.profiles import Called
@@ -28,6 +30,8 @@ class NamedModel:
     model: KnownModel
     api_base: str = ""
     lacks: str = ""
+    client: Client = "openai"
+    """The library that calls it."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class Provider:
 
     name: str
     variable: str
+    client: Client
     models: tuple[KnownModel, ...]
 
 
@@ -73,7 +78,7 @@ def _from_table(
 ) -> tuple[dict[str, NamedModel], tuple[Provider, ...]]:
     names = {settings.model, *settings.profiles, *settings.aliases}
     providers = tuple(
-        Provider(provider, variable, tuple(models_of(provider)))
+        Provider(provider, variable, client_for(f"{provider}/", None), tuple(models_of(provider)))
         for provider, variable in PROVIDER_KEYS.items()
         if environ.get(variable)
     )
@@ -86,7 +91,9 @@ def _named(name: str, means: Called, environ: Mapping[str, str]) -> NamedModel:
     if means.price is not None:
         price = means.price
         model = replace(model, input=price.prompt, output=price.completion, cached=price.cached)
-    return NamedModel(name, model, means.api_base or "", missing_key(means, environ))
+    forced = means.profile.client if means.profile is not None else None
+    client = client_for(means.model, means.api_base, forced)
+    return NamedModel(name, model, means.api_base or "", missing_key(means, environ), client)
 
 
 def missing_key(means: Called, environ: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 NO_PROVIDER = re.compile(r"LLM Provider NOT provided|Unmapped LLM provider", re.IGNORECASE)
@@ -74,7 +75,8 @@ _GENERIC = re.compile(
     r"|(?:upstream |model )?provider (?:returned (?:an )?)?error"
     r"|(?:upstream )?(?:request|error|api|http|server)?[ _]?(?:error|failed|failure|exception)"
     r"|request failed(?: with status(?: code)?)?|bad request(?:error)?|invalid[ _]request(?:[ _]error)?"
-    r"|error code|internal (?:server )?error|unknown error|(?:an )?(?:unexpected |unknown )?error (?:has )?occurr?ed"
+    r"|an error occurred during streaming|error code"
+    r"|internal (?:server )?error|unknown error|(?:an )?(?:unexpected |unknown )?error (?:has )?occurr?ed"
     r"|bad gateway|service unavailable|gateway time-?out|too many requests|unauthorized|forbidden|not found"
     r"|unprocessable entity|badrequesterror|internalservererror|true|false|none|null|failed"
     r"|(?:client|server) error '\d{3} [^']*' for url .*|one or more validation errors occurr?ed)"
@@ -199,7 +201,16 @@ def _of_markup(text: str) -> Any:
 
 def innermost(value: Any) -> str:
     """The words that say what is wrong, from the deepest place that has some; "" where there are none."""
-    return _words(value) or next(iter(sorted(codes_in(value), key=len, reverse=True)), "")
+    codes = sorted(codes_in(value), key=len, reverse=True)
+    return _words(value) or (codes[0] if codes else _leaves(value))
+
+
+def _leaves(value: Any) -> str:
+    """What stands in fields that nobody knows."""
+    if isinstance(value, str):
+        return ""
+    named = (f"{name}: {each}" for name, each in _fields(value) if isinstance(each, str) and each.strip())
+    return "; ".join(islice(named, _MOST_PARTS))
 
 
 def _words(value: Any) -> str:
@@ -260,6 +271,9 @@ def is_error(value: object) -> bool:
         return False
     if value.get("error") or value.get("object") == "error" or value.get("type") == "error":
         return True
+    told = value.get("base_resp")
+    if isinstance(told, dict) and told.get("status_code") not in {None, 0, "0"}:
+        return True  # MiniMax
     if "choices" in value or "usage" in value:
         return False
     words = any(

@@ -134,7 +134,10 @@ def fault_from(error: BaseException, facts: CallFacts, *, now: datetime | None =
         if isinstance(each, RefusedAnswerError):
             return made(each.kind, str(each), facts, todo=each.todo)
         if isinstance(each, AnsweredWithError):
-            return fault_of_answer(each.status, each.headers, each.body, facts, now=now)
+            fault = fault_of_answer(each.status, each.headers, each.body, facts, now=now)
+            generation = unread_call([each])
+            changes = {"kind": FaultKind.BAD_OUTPUT, "generation": generation}
+            return fault if generation is None else fault.model_copy(update=changes)
     names = {cls.__name__ for each in chain for cls in type(each).__mro__}
     bodies = [body for each in chain for body in _bodies(each)]
     headers = {name: value for each in reversed(chain) for name, value in _headers(each).items()}
@@ -146,18 +149,97 @@ def fault_from(error: BaseException, facts: CallFacts, *, now: datetime | None =
             code.lower() for each in chain if isinstance(code := getattr(each, "code", None), str)
         ),
         names=names,
+        with_body=any(getattr(each, "body", None) for each in chain),
         plain="\n".join(dict.fromkeys(str(each) for each in chain)),
     )
-    generation = None if seen.status in _OF_THE_CALLER else unread_call(chain)
-    kind = _kind(seen) if generation is None else FaultKind.BAD_OUTPUT
-    message = _CUT_WORDS if kind is FaultKind.STREAM_CUT and names & _CUT else readable(_plainest(chain))
+    generation = None if answer.status in _OF_THE_CALLER else unread_call(chain)
+    kind = _kind(answer, now or _now()) if generation is None else FaultKind.BAD_OUTPUT
+    message = _CUT_WORDS if kind is FaultKind.STREAM_CUT and names & _CUT else _plainest(chain)
     # litellm turns Anthropic's 529 into a 500.
-    status = None if kind is FaultKind.OVERLOADED and seen.status == 500 else seen.status
-    retry_after = seen.retry_after if kind in _MAY_WAIT else None
-    fault = made(kind, message, facts, status=status, retry_after=retry_after)
-    if generation is not None:
-        return fault.model_copy(update={"generation": generation})
-    if kind is not FaultKind.CONTEXT_OVERFLOW:
+    status = None if kind is FaultKind.OVERLOADED and answer.status == 500 else answer.status
+    fault = _fault(kind, message, facts, answer, status, now or _now())
+    return fault if generation is None else fault.model_copy(update={"generation": generation})
+
+
+def fault_of_answer(
+    status: int, headers: Mapping[str, str], body: object, facts: CallFacts, *, now: datetime | None = None
+) -> Fault:
+    """The fault that a server's answer means: an error's body (bytes, text or read already), or an error's event in a
+    stream under status 200. `now` as for `fault_from`.
+    """
+    read = unfolded(body)
+    answer = _Answer(
+        status=status if status >= 400 else status_in(read),
+        headers={str(name).lower(): str(value) for name, value in headers.items()},
+        bodies=[read],
+        in_stream=status < 400,
+    )
+    kind = kind_of(_told(answer, now or _now()))
+    message = (
+        readable(body if isinstance(body, str) else innermost(read)) or f"the server answered with {status}"
+    )
+    return _fault(kind, message, facts, answer, status if status >= 400 else answer.status, now or _now())
+
+
+def fault_of_words(words: str, status: int | None, *, now: datetime | None = None) -> Fault:
+    """The fault that a recorded sentence tells of. It has no advice: nobody can do anything about it any more."""
+    now, answer = now or _now(), _Answer(status=status, headers={}, bodies=[unfolded(words)])
+    kind = kind_of(_told(answer, now))
+    return _fault(kind, readable(words), CallFacts(""), answer, status, now).model_copy(update={"advice": ""})
+
+
+def _now() -> datetime:
+    return datetime.now().astimezone()
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What came back, in one form whoever tells of it."""
+
+    status: int | None
+    """As a server sent it; None where a library made it up."""
+    headers: Mapping[str, str]
+    bodies: list[Any]
+    code_names: frozenset[str] = frozenset()
+    names: set[str] | frozenset[str] = frozenset()
+    """Names of the classes of exceptions."""
+    plain: str = ""
+    """What the exceptions say."""
+    with_body: bool = False
+    """The server said something itself."""
+    in_stream: bool = False
+    """An event in a stream that began well."""
+
+    @cached_property
+    def text(self) -> str:
+        """All words in it, or the first and the last of very many."""
+        words = "\n".join(dict.fromkeys(words for body in self.bodies if (words := all_words(body))))
+        return words if len(words) <= _JUDGED else f"{words[: _JUDGED // 2]}\n{words[-_JUDGED // 2 :]}"
+
+    @property
+    def figures(self) -> dict[str, float | str]:
+        found: dict[str, float | str] = {}
+        for body in reversed(self.bodies):
+            found |= figures_in(body)
+        return found
+
+
+def _fault(
+    kind: FaultKind, message: str, facts: CallFacts, answer: _Answer, status: int | None, now: datetime
+) -> Fault:
+    text = answer.text
+    wait = asked_wait(answer.headers, answer.figures, text, now) if kind in _MAY_WAIT else None
+    resets_at = None
+    if kind in _LIMITS:
+        by_header = reset_in_headers(answer.headers, now)
+        wait = by_header if wait is None and kind is not FaultKind.OVERLOADED else wait
+    if kind is FaultKind.USAGE_LIMIT:
+        moment = reset_moment(answer.figures, text, _theirs(answer, now))
+        resets_at = moment.timestamp() if moment is not None else None
+        if resets_at is None and wait is not None and wait < fault_kinds.LONGEST_LIMIT:
+            resets_at = now.timestamp() + wait
+    fault = made(kind, message, facts, status=status, retry_after=wait, resets_at=resets_at, text=text)
+    if kind not in {FaultKind.CONTEXT_OVERFLOW, FaultKind.RATE_LIMIT}:
         return fault
     told = f"{answer.plain[:_JUDGED]}\n{text}\n{str(answer.bodies)[:_JUDGED]}"
     window, prompt = _figure(_WINDOW, told), _figure(_PROMPT, told)
@@ -256,8 +338,9 @@ def _kind_in_stream(answer: _Answer, now: datetime) -> FaultKind:
     if broke is not None:
         return broke
     kind = kind_of(_told(answer, now))
-    cut = {FaultKind.UNKNOWN, FaultKind.SERVER} if answer.status is None else {FaultKind.UNKNOWN}
-    return FaultKind.STREAM_CUT if kind in cut else kind
+    if kind is FaultKind.UNKNOWN:
+        return kind if answer.with_body else FaultKind.STREAM_CUT
+    return FaultKind.STREAM_CUT if kind is FaultKind.SERVER and answer.status is None else kind
 
 
 def _told(answer: _Answer, now: datetime) -> Told:

@@ -1,4 +1,4 @@
-"""The model host: a child process that holds litellm and makes the calls (`python -m tui_agent.models.host`).
+"""The model host: a child process that holds the clients and makes the calls (`python -m tui_agent.models.host`).
 
 Commands come in on stdin and reports go out on what was stdout, as `wire` says; what a library prints goes to
 stderr, which the parent reads. The host ends with its parent. What a fault means is decided elsewhere.
@@ -10,19 +10,18 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import aclosing, suppress
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from tui_agent.core.names import FaultKind
-from tui_agent.core.values import Fault
-from tui_agent.models import litellm_setup, wire
+from tui_agent.config.profiles import Client
+from tui_agent.models import routes, wire
+from tui_agent.models.clients import LOADERS, Clients, Loader
 from tui_agent.models.fault_advice import CallFacts
 from tui_agent.models.faults import fault_from
 from tui_agent.models.host_start import LINE_LIMIT
-from tui_agent.models.litellm_client import LitellmClient
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
 
 FLUSH_INTERVAL = 0.015
@@ -32,14 +31,19 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Host:
-    """Serves commands until stdin ends. `load` gives litellm and may take seconds, in a thread."""
+    """Serves commands until stdin ends. `first`: the client that is most likely needed, which loads at once."""
 
     def __init__(
-        self, send: Callable[[BaseModel], None], load: Callable[[], Any] = litellm_setup.load
+        self,
+        send: Callable[[BaseModel], None],
+        first: Client | None = None,
+        loaders: Mapping[Client, Loader] = LOADERS,
     ) -> None:
         self._send = send
         self._calls: dict[int, asyncio.Task[None]] = {}
-        self._client = asyncio.ensure_future(_client(load))
+        self._clients = Clients(loaders)
+        if first is not None:
+            self._clients.begin(first)
 
     async def serve(self, commands: asyncio.StreamReader) -> None:
         """Take commands, one a line, until there are no more."""
@@ -48,7 +52,8 @@ class Host:
             while line := await commands.readline():
                 self._take(line)
         finally:
-            for task in (heartbeat, self._client, *self._calls.values()):
+            self._clients.close()
+            for task in (heartbeat, *self._calls.values()):
                 task.cancel()
 
     def _take(self, line: bytes) -> None:
@@ -87,9 +92,7 @@ class Host:
     async def _call(self, call_id: int, request: ModelRequest) -> None:
         pieces = _Pieces(call_id, self._send)
         try:
-            client = await asyncio.shield(self._client)
-            await client.find_key(request.model, request.api_base, request.api_key_variable)
-            async with aclosing(client.stream(request)) as stream:
+            async with aclosing(self._clients.stream(request)) as stream:
                 async for piece in stream:
                     if isinstance(piece, Reply):
                         pieces.flush()
@@ -109,35 +112,14 @@ class Host:
 
     async def _budget(self, asked: wire.AskBudget) -> None:
         tokens: int | None = None
-        with suppress(ModelFault):
-            client = await asyncio.shield(self._client)
-            await client.find_key(asked.model, asked.api_base, asked.api_key_variable)
-            tokens = await client.context_tokens(asked.model, asked.api_base, asked.api_key_variable)
+        with suppress(ModelFault):  # the call itself will say what is wrong
+            tokens = await self._clients.context_tokens(asked.model, asked.api_base, asked.api_key_variable)
         self._send(wire.Budget(id=asked.id, tokens=tokens))
 
     async def _name(self, asked: wire.AskName) -> None:
-        try:
-            client = await asyncio.shield(self._client)
-        except ModelFault as unusable:
-            self._send(wire.Failed(id=asked.id, fault=unusable.fault))
-        else:
-            provider, listed, nearest = await asyncio.to_thread(client.look_up, asked.model)
-            sees = await asyncio.to_thread(client.sees, asked.model, asked.api_base)
-            self._send(wire.Named(id=asked.id, provider=provider, listed=listed, nearest=nearest, sees=sees))
-
-
-async def _client(load: Callable[[], Any]) -> LitellmClient:
-    """The client, once litellm is there. In a thread, so that commands and heartbeats go on meanwhile."""
-    try:
-        return LitellmClient(await asyncio.to_thread(load))
-    except Exception as error:
-        raise ModelFault(
-            Fault(
-                kind=FaultKind.BAD_REQUEST,
-                message=f"litellm cannot be loaded: {type(error).__name__}: {error}",
-                advice="Install agent-tui again, with its dependencies, into a fresh environment.",
-            )
-        ) from error
+        provider, listed, nearest = await asyncio.to_thread(routes.look_up, asked.model)
+        sees = self._clients.sees(asked.model, asked.api_base)
+        self._send(wire.Named(id=asked.id, provider=provider, listed=listed, nearest=nearest, sees=sees))
 
 
 class _Pieces:
@@ -202,30 +184,25 @@ def end_with(parent: int) -> None:
         os._exit(0)
 
 
-async def _main(reports: int, load: Callable[[], Any], at_end: Callable[[], None]) -> None:
+async def _main(reports: int, first: Client) -> None:
     loop = asyncio.get_running_loop()
     commands = asyncio.StreamReader(limit=LINE_LIMIT)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin.buffer)
     transport, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(reports, "wb", buffering=0))
-    await Host(lambda message: transport.write(wire.line(message)), load).serve(commands)
-    at_end()
+    await Host(lambda message: transport.write(wire.line(message)), first).serve(commands)
     # At once: neither an import that goes on nor a library's thread may keep the host when its work is over.
     os._exit(0)
 
 
-def serve(
-    parent: int,
-    load: Callable[[], Any] = litellm_setup.load,
-    at_end: Callable[[], None] = lambda: None,
-) -> None:
+def serve(parent: int, first: Client) -> None:
     """Be the host of whoever has the other ends of our three pipes; ends with the process `parent`."""
     end_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Whatever a library prints must not get between the reports, nor onto the screen.
     reports = os.dup(1)
     os.dup2(2, 1)
-    asyncio.run(_main(reports, load, at_end))
+    asyncio.run(_main(reports, first))
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]))
+    serve(int(sys.argv[1]), "litellm" if sys.argv[2:] == ["litellm"] else "openai")

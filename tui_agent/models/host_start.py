@@ -1,4 +1,4 @@
-"""Starting a model host: forked by a process that stays (`borrowed`), else a process of its own.
+"""Starting a model host: a child process that ends with this one.
 
 Nothing here imports pydantic: `run` begins a host before it reads its settings.
 """
@@ -10,13 +10,9 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_agent import processes
-from tui_agent.models.borrowed import borrow, stay
-
-if TYPE_CHECKING:
-    from tui_agent.models.borrowed import Borrowed
+from tui_agent.models.providers import likely_client
 
 LINE_LIMIT = 1 << 30
 """Longest line in bytes; a request holds the whole conversation."""
@@ -25,25 +21,22 @@ SCRIPTED = "scripted:"
 
 _PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 
-Begun = asyncio.Task["processes.Child | Borrowed"]
+Begun = asyncio.Task[processes.Child]
 
 
-async def begin(
-    command: Sequence[str], environment: Mapping[str, str], stays: float
-) -> processes.Child | Borrowed:
-    """A host with this environment. `stays`: see `borrowed.borrow`; 0: a process of its own. Raises `OSError`."""
-    borrowed = await borrow(environment, stays, LINE_LIMIT) if stays else None
-    return borrowed or await processes.start(command, env=environment, limit=LINE_LIMIT)
+async def begin(command: Sequence[str], environment: Mapping[str, str]) -> processes.Child:
+    """A host with this environment. Raises `OSError`."""
+    return await processes.start(command, env=environment, limit=LINE_LIMIT)
 
 
-def begin_early(model: object, minutes: object) -> Begun | None:
-    """Begin a host for a model and `host_minutes` as options, variables or the operator's file have them, unchecked;
-    None where they do not say that there will be one, or name minutes that must be checked first.
+def begin_early(model: object, api_base: object) -> Begun | None:
+    """Begin a host for a model and its address as options, variables or the operator's file have them, unchecked;
+    None if they do not say that there will be one.
     """
-    if not isinstance(model, str) or not model or model.startswith(SCRIPTED) or minutes not in (None, 0, "0"):
+    if not isinstance(model, str) or not model or model.startswith(SCRIPTED):
         return None
-    stays = 0.0 if minutes is not None else stay(None, at_terminal=at_terminal())
-    return asyncio.create_task(begin(host_command(), host_environment(os.environ), stays))
+    command = host_command(likely_client(model, with_address=bool(api_base)))
+    return asyncio.create_task(begin(command, host_environment(os.environ)))
 
 
 async def end(begun: Begun) -> None:
@@ -54,14 +47,11 @@ async def end(begun: Begun) -> None:
         await host.end()
 
 
-def at_terminal() -> bool:
-    """Whether a person at a terminal started this."""
-    return sys.stderr is not None and sys.stderr.isatty()
-
-
-def host_command() -> list[str]:
-    """The host's command line: this interpreter, without the working folder on its path."""
-    return [sys.executable, "-P", "-m", "tui_agent.models.host", str(os.getpid())]
+def host_command(first: str = "openai") -> list[str]:
+    """The host's command line: this interpreter, without the working folder on its path. `first`: the client that is
+    most likely needed, which loads at once.
+    """
+    return [sys.executable, "-P", "-m", "tui_agent.models.host", str(os.getpid()), first]
 
 
 def host_environment(environment: Mapping[str, str]) -> dict[str, str]:

@@ -12,7 +12,6 @@ import os
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
 
@@ -24,9 +23,6 @@ from tui_agent.models.host_start import Begun, begin, host_command, host_environ
 from tui_agent.models.masking import masked
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
 
-if TYPE_CHECKING:
-    from tui_agent.models.borrowed import Borrowed
-
 _TAIL_LINES = 40
 _PATIENCE = 2.0
 """Seconds that the child may take to end."""
@@ -36,9 +32,8 @@ _Queue = asyncio.Queue[wire.Piece | wire.Done | wire.Failed | wire.Budget | wire
 class HostedModel:
     """A `Model` in a process of its own.
 
-    `hang_timeout` is the longest time in seconds without a sign of life while a call goes on. `command` replaces the
-    host's command line in tests. `stay`: seconds that a process stays which forks the next host (`borrowed`); 0: none
-    does. `begun`: a host that begins already, and is the first.
+    `hang_timeout` is the longest time in seconds without a sign of life while a call goes on. `command`: the host's
+    command line. `begun`: a host that begins already, and is the first.
     """
 
     def __init__(
@@ -48,12 +43,10 @@ class HostedModel:
         hang_timeout: float = 30.0,
         command: Sequence[str] | None = None,
         environment: Mapping[str, str] | None = None,
-        stay: float = 0.0,
     ) -> None:
         self._hang_timeout = hang_timeout
         self._command = list(command) if command is not None else host_command()
         self._environment = environment
-        self._stay = stay if command is None else 0.0
         self._begun = begun
         self._child: _Child | None = None
         self._starting = asyncio.Lock()
@@ -105,7 +98,7 @@ class HostedModel:
         return answer.tokens if isinstance(answer, wire.Budget) else None
 
     async def look_up(self, model: str, api_base: str | None = None) -> wire.Named | None:
-        """What litellm knows of this name at this address; None where the host cannot answer."""
+        """What is known of this name at this address; None where the host cannot answer."""
         answer = await self._answer(wire.AskName(id=self._next_id(), model=model, api_base=api_base))
         return answer if isinstance(answer, wire.Named) else None
 
@@ -157,7 +150,7 @@ class HostedModel:
         environment = {name: value for name, value in given.items() if self._keys.get(name, value)}
         begun, self._begun = self._begun, None
         try:
-            child = await (begun or begin(self._command, environment, self._stay))
+            child = await (begun or begin(self._command, environment))
         except OSError as error:
             raise ModelFault(
                 Fault(
@@ -195,7 +188,7 @@ def _closed() -> ModelFault:
 class _Child:
     """One child process, its pipes and the calls that wait for it."""
 
-    def __init__(self, child: processes.Child | Borrowed, hang_timeout: float) -> None:
+    def __init__(self, child: processes.Child, hang_timeout: float) -> None:
         self._child = child
         self._process = child.process
         self._stdin, self._stdout, self._stderr = _pipes(child.process)
@@ -342,7 +335,7 @@ class _Child:
 
 
 def _pipes(
-    process: asyncio.subprocess.Process | Borrowed,
+    process: asyncio.subprocess.Process,
 ) -> tuple[asyncio.StreamWriter, asyncio.StreamReader, asyncio.StreamReader]:
     if process.stdin is None or process.stdout is None or process.stderr is None:
         raise ValueError("the model host is started with three pipes")

@@ -1,16 +1,16 @@
 """What a model's server may not do: lead the conversation and the key elsewhere, or send without end.
 
-Stands in httpx, which every provider's library goes through, and only in the model host. Bytes are counted
-as they are after decompression, so that a small answer cannot become gigabytes.
+Stands in the HTTP libraries that the clients go through (httpx, and httpx2 of newer OpenAI clients), and only in the
+model host. Bytes are counted as they are after decompression, so that a small answer cannot become gigabytes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
-from functools import cache
 from typing import Any
 
 from tui_agent.core.names import FaultKind
@@ -35,23 +35,32 @@ class RefusedAnswerError(Exception):
 
 
 class AnsweredWithError(Exception):
-    """A call was answered with an error under a status of success, which libraries read as a reply without content."""
+    """A call was answered with an error under a status of success, which libraries read as a reply without content.
 
-    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+    `body`: as it came, or read already.
+    """
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: object) -> None:
         super().__init__(f"status {status} with an error")
         self.status = status
         self.headers = dict(headers)
         self.body = body
 
 
-@cache
-def install() -> None:
-    """Guard every request of this process that goes through httpx without blocking."""
-    import httpx
+_LIBRARIES = ("httpx", "httpx2")
+_guarded: set[str] = set()
 
-    guards = ((httpx.AsyncClient, "send", _staying), (httpx.Response, "aiter_bytes", _bounded))
-    for owner, method, guard in guards:
-        setattr(owner, method, guard(getattr(owner, method)))
+
+def install() -> None:
+    """Guard every request of this process that goes through the libraries that are imported by now."""
+    for name in _LIBRARIES:
+        library = sys.modules.get(name)
+        if library is None or name in _guarded:
+            continue
+        _guarded.add(name)
+        guards = ((library.AsyncClient, "send", _staying), (library.Response, "aiter_bytes", _bounded))
+        for owner, method, guard in guards:
+            setattr(owner, method, guard(getattr(owner, method)))
 
 
 def _staying(send: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel
 
-from tui_agent.config.profiles import ModelParameters, PromptCaching
+from tui_agent.config.profiles import Client, ModelParameters, PromptCaching
 from tui_agent.core.values import Carried, Fault, ToolCall
 from tui_agent.models.usage import TokenCount, Usd
 
@@ -26,6 +26,8 @@ class ModelRequest(BaseModel, frozen=True, extra="forbid"):
     api_base: str | None = None
     api_key_variable: str | None = None
     """The environment variable that holds the key; None: the provider's own."""
+    client: Client | None = None
+    """The library that makes the call; None: the one that its server needs."""
     ephemeral: int = 0
     """How many messages at the end no later request will hold; a prompt cache ends before them."""
     prompt_caching: PromptCaching = "auto"
@@ -75,6 +77,8 @@ class Reply(BaseModel, frozen=True, extra="forbid"):
     """Parameters of the request that the model does not take and did not get."""
     learnt: tuple[str, ...] = ()
     """Sentences for the operator: what was just learnt of the server."""
+    remarks: tuple[str, ...] = ()
+    """What was odd about the way in which the reply came, in words for the operator."""
 
 
 class ModelFault(Exception):
@@ -86,7 +90,7 @@ class ModelFault(Exception):
 
 
 class Model(Protocol):
-    """Two implementations: litellm in its host process (`hosted`), and scenarios as data (`scripted`)."""
+    """Two implementations: the clients in their host process (`hosted`), and scenarios as data (`scripted`)."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """Deltas, then exactly one `Reply`, last. Raises `ModelFault`. Closing it cancels the call."""

@@ -6,37 +6,26 @@ seen, and usage and end are unknown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
-from typing import Any
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING, Any
 
-from tui_agent.models.carried import OwnFields
-from tui_agent.models.usage import figures, is_sound
+from tui_agent.models.exchange import of
+from tui_agent.models.usage import is_sound
+
+if TYPE_CHECKING:
+    from tui_agent.models.exchange import Exchange
 
 
 class RawChunks:
-    """The provider's chunks as they pass: only they show real usage and a real end."""
+    """The provider's chunks as they pass: only they show real usage and a real end, which go to the exchange."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: Any, call: Exchange) -> None:
         self._stream = stream
         self._chunks = stream.__aiter__()
-        self.with_choices = False
-        self.finish_reason: str | None = None
-        self.refusal = ""
-        """What the model says instead of an answer, where the provider has a place of its own for it."""
-        self.details: list[Mapping[str, Any]] = []
-        """OpenRouter's `reasoning_details` in pieces. litellm drops those that come without a text: the signatures."""
-        self.own = OwnFields()
-        self.as_json = False
-        """The answer was one piece of JSON, and no stream."""
-        self.usage: dict[str, Any] = {}
+        self._call = call
 
     @classmethod
-    def of_nothing(cls) -> RawChunks:
-        """Chunks that nobody can see."""
-        return cls(_Nothing())
-
-    @classmethod
-    def watch(cls, response: Any) -> RawChunks:
+    def watch(cls, response: Any, call: Exchange) -> None:
         """Stand in litellm's stream; without effect where a release has it elsewhere.
 
         For some providers litellm sends the request with the first read only.
@@ -44,26 +33,18 @@ class RawChunks:
         inner: Any = getattr(response, "completion_stream", None)
         opens_later = getattr(response, "make_call", None)
         if inner is None and opens_later is not None:
-            later = cls.of_nothing()
 
             async def opened(**arguments: Any) -> RawChunks:
-                later._stream = await opens_later(**arguments)
-                later._chunks = later._stream.__aiter__()
-                return later
+                return cls(await opens_later(**arguments), call)
 
             response.make_call = opened
-            return later
-        if not hasattr(inner, "__aiter__"):
-            return cls.of_nothing()
-        watching = cls.of_nothing()
-        if "Responses" in type(inner).__name__:
-            # litellm leaves out what has no place in a chat reply.
-            inner.streaming_response = _Refusals(inner.streaming_response, watching)
-        watching._stream, watching._chunks = inner, inner.__aiter__()
-        headers = getattr(getattr(inner, "response", None), "headers", None) or {}
-        watching.as_json = str(headers.get("content-type", "")).startswith("application/json")
-        response.completion_stream = watching
-        return watching
+        elif hasattr(inner, "__aiter__"):
+            if "Responses" in type(inner).__name__:
+                # litellm leaves out what has no place in a chat reply.
+                inner.streaming_response = _Refusals(inner.streaming_response, call)
+            headers = of(of(inner, "response"), "headers") or {}
+            call.as_json = str(headers.get("content-type", "")).startswith("application/json")
+            response.completion_stream = cls(inner, call)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -77,23 +58,16 @@ class RawChunks:
         return chunk
 
     def _look(self, chunk: Any) -> None:
-        choices = _of(chunk, "choices")
+        call = self._call
+        choices = of(chunk, "choices")
         if choices:
-            self.with_choices = True
-            self.finish_reason = _of(choices[0], "finish_reason") or self.finish_reason
-            delta = _of(choices[0], "delta")
-            self.refusal += str(_of(delta, "refusal") or "")
-            self.details += _of(delta, "reasoning_details") or ()
-            self.own.add(delta)
-        elif _of(chunk, "text") or _of(chunk, "tool_use") or _of(chunk, "is_finished"):
-            self.with_choices = True
-        usage = _of(chunk, "usage")
+            delta = of(choices[0], "delta")
+            call.saw_choice(choices[0], delta)
+        elif of(chunk, "text") or of(chunk, "tool_use") or of(chunk, "is_finished"):
+            call.with_choices = True
+        usage = of(chunk, "usage")
         if usage is not None:
-            for name, value in figures(usage).items():
-                # Providers that report as they go on repeat or raise their numbers.
-                known = self.usage.get(name)
-                both = isinstance(value, int) and isinstance(known, int)
-                self.usage[name] = max(value, known) if both else value
+            call.saw_usage(usage, alone=not choices)
             if not is_sound(usage):
                 # litellm takes such a reply for broken.
                 if isinstance(chunk, MutableMapping):
@@ -105,10 +79,10 @@ class RawChunks:
 class _Refusals:
     """The events of OpenAI's responses as they pass, for the refusals among them."""
 
-    def __init__(self, events: Any, chunks: RawChunks) -> None:
+    def __init__(self, events: Any, call: Exchange) -> None:
         self._source = events
         self._events = events.__aiter__()
-        self._chunks = chunks
+        self._call = call
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
@@ -118,18 +92,7 @@ class _Refusals:
 
     async def __anext__(self) -> Any:
         event = await anext(self._events)
-        kind = _of(event, "type")
+        kind = of(event, "type")
         if getattr(kind, "value", kind) == "response.refusal.delta":
-            self._chunks.refusal += str(_of(event, "delta") or "")
+            self._call.refusal += str(of(event, "delta") or "")
         return event
-
-
-class _Nothing:
-    """A stream that cannot be looked into."""
-
-    def __aiter__(self) -> _Nothing:
-        return self
-
-
-def _of(chunk: Any, name: str) -> Any:
-    return chunk.get(name) if isinstance(chunk, Mapping) else getattr(chunk, name, None)

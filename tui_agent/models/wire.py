@@ -48,7 +48,7 @@ class AskBudget(_Message):
 
 
 class AskName(_Message):
-    """Does litellm know this model, at this address?"""
+    """Is this model known, at this address?"""
 
     type: Literal["ask_name"] = "ask_name"
     id: int
@@ -108,7 +108,7 @@ class Budget(_Message):
 
 
 class Named(_Message):
-    """The answer to `AskName`: whether the provider is one of litellm's, the model is in its list, and what is near;
+    """The answer to `AskName`: whether the provider is known, the model is in litellm's list, and what is near;
     whether it sees images, as far as is known.
     """
 

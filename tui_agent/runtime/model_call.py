@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from itertools import count
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -134,6 +134,8 @@ class ModelCaller:
         self._namers: set[str] = set()
         """Models that named tools with more than their names, as far as the operator knows of it."""
         self._newest: tuple[History, str | None, BuiltRequest] | None = None
+        self._remarks: set[str] = set()
+        """What was odd about replies and is said already."""
         self._ids: set[str] | None = None
         """Ids of all calls so far, also of those that a rewind took back."""
 
@@ -358,6 +360,11 @@ class ModelCaller:
         """Tell the operator what the call taught about its server."""
         for sentence in reply.learnt:
             self._recorder.record(events.Notice(text=sentence, origin="server"))
+        for remark in reply.remarks:
+            if remark not in self._remarks:
+                self._remarks.add(remark)
+                text = f"A reply was taken although {remark}."
+                self._recorder.record(events.Notice(text=text, origin="server"))
 
     async def _unseen(self, text: str, calls: Mapping[str, ParsedCall]) -> Unseen:
         """What a reply that may be the answer has not looked at."""

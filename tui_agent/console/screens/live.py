@@ -162,7 +162,7 @@ class LiveScreen(DashboardScreen):
     # --- the session ----------------------------------------------------------------------------------------
 
     async def open(self) -> None:
-        if self.arguments.task is None or not self.app.host_stays:
+        if self.arguments.task is None or not self.app.calls_first:
             await self.complete()
         opened = self.opened = await self._opened()
         session, settings = opened.session, opened.settings

@@ -73,31 +73,31 @@ class SessionApp(ThemedApp):
         self._model_host: KeptHost | None = None
         self._begun: Begun | None = None
         """The model host that begins already."""
-        self.host_stays = False
-        """A host that an earlier run left can be had at once: a first request need not wait for litellm's import."""
+        self.calls_first = False
+        """A first task is sent before the panes are made: importing litellm would compete with them for a second."""
         self._look: asyncio.TimerHandle | None = None
         self._standings: list[Standing | int] = []
 
     def begin_host(self) -> None:
-        """Begin the model host where this start names a model, since importing litellm takes longer than all else."""
+        """Begin the model host if this start names a model, since importing its client takes longer than all else."""
         arguments = self.arguments
         if self.is_headless or arguments.demo is not None or arguments.resume is not None:
             return
-        from tui_agent.models.borrowed import staying
         from tui_agent.models.host_start import begin_early
+        from tui_agent.models.providers import likely_client
 
-        self.host_stays = staying() is not None
-        self._begun = begin_early(*(wanted_early(key, arguments) for key in ("model", "host_minutes")))
+        model, api_base = (wanted_early(key, arguments) for key in ("model", "api_base"))
+        self._begun = begin_early(model, api_base)
+        self.calls_first = likely_client(str(model or ""), with_address=bool(api_base)) == "openai"
 
     def host_for(self, settings: Settings) -> KeptHost:
         """The model host that all tabs share, as the settings of the first want it."""
         if self._model_host is None:
-            from tui_agent.models.borrowed import stay
+            from tui_agent.models.choose import command_for
             from tui_agent.models.hosted import KeptHost
 
-            seconds = stay(settings.host_minutes, at_terminal=not self.is_headless)
             begun, self._begun = self._begun, None
-            self._model_host = KeptHost(stay=seconds, begun=begun)
+            self._model_host = KeptHost(command=command_for(settings), begun=begun)
         return self._model_host
 
     def get_default_screen(self) -> Tab:

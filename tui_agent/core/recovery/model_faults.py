@@ -329,7 +329,7 @@ def _lets_through(
         return now + min(FIRST_LOOK * 2.0 ** min(faults.limits, 10), LAST_LOOK)
     if at <= now:  # it should have been reset by now
         return now + max(1.0, backoff(policy, faults.limits + 1, jitter))
-    return at + LATE * (0.2 + 0.8 * jitter)
+    return at + min(LATE, 1.0 + (at - now) / 60) * (0.2 + 0.8 * jitter)
 
 
 def limit_words(fault: Fault, now: float) -> str:

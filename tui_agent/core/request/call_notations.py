@@ -40,7 +40,7 @@ _ELEMENT = re.compile(
 )
 _PARAMETER = re.compile(
     rf"\s*<{SPACES}(?:parameter|param)(?:=|\s+name=)[\"']?(?P<name>[\w.-]{{1,200}})[\"']?(?P<more>[^>\n]*)>\n?"
-    rf"(?P<value>.*?)(?:{_VALUE_END}|\n(?=\s*<{SPACES}(?:parameter|param)[= ]|\s*</{SPACES}(?:function|invoke)>))",
+    rf"(?P<value>.*?)(?:{_VALUE_END}|\n(?=\s{{0,40}}</?{SPACES}(?:parameter|param|function|invoke)[= >]))",
     re.DOTALL | re.IGNORECASE,
 )
 _ELEMENT_END = re.compile(rf"\s*>?\s*(?:</{SPACES}(?:function|invoke)>|\Z)", re.IGNORECASE)
@@ -114,7 +114,7 @@ _HEAD = re.compile(
     r"[ \t]*(?P<name>[A-Za-z_][\w.:-]{0,150})\s*(?=<(?:longcat_)?arg_key>|</(?:longcat_)?tool_call>)"
 )
 _PAIR = re.compile(
-    r"\s*<(?:longcat_)?arg_key>\s*(.*?)\s*</(?:longcat_)?arg_key>\s*<(?:longcat_)?arg_value>(.*?)</(?:longcat_)?arg_value>",
+    r"\s*<(?:longcat_)?arg_key>\s*([^<>]{1,200}?)\s*</(?:longcat_)?arg_key>\s*<(?:longcat_)?arg_value>(.*?)</(?:longcat_)?arg_value>",
     re.DOTALL,
 )
 

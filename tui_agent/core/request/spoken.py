@@ -32,10 +32,10 @@ _PLAIN_CHANNEL = re.compile(r"(?:\A|assistant)(analysis|commentary|final)")
 
 _CLOSED = "|".join(re.escape(end.strip()) for _, end in THOUGHTS)
 _BLOCK = re.compile(
-    rf"(?:^ {{0,3}}|(?<=[.!?])[ \t]?)(?:{'|'.join(re.escape(begin.strip()) for begin, _ in THOUGHTS)})(?P<said>.*?)"
-    rf"(?:{_CLOSED})[ \t]*\n?",
-    re.DOTALL | re.MULTILINE,
+    rf"(?:^ {{0,3}}|(?<=[.!?])[ \t]?)(?:{'|'.join(re.escape(begin.strip()) for begin, _ in THOUGHTS)})",
+    re.MULTILINE,
 )
+_BLOCK_END = re.compile(rf"(?:{_CLOSED})[ \t]*\n?")
 _OPENED = re.compile("|".join(re.escape(begin.strip()) for begin, _ in THOUGHTS))
 _END_OF_THOUGHTS = re.compile(
     rf"(?:^[ \t]*|(?<=[.!?…:;\"”')\]}}*。！？])[ \t]?)(?:{_CLOSED})(?=[ \t]*(?:\n|\Z)|\S)", re.MULTILINE
@@ -130,10 +130,13 @@ def _by_blocks(text: str) -> tuple[str, str]:
         return text, ""
     bare = without_code(text, keep_open=True)
     said, thought, place = list[str](), list[str](), 0
-    for found in _BLOCK.finditer(bare):
-        said.append(text[place : found.start()])
-        thought.append(text[found.start("said") : found.end("said")].strip())
-        place = found.end()
+    while (begun := _BLOCK.search(bare, place)) is not None:
+        ended = _BLOCK_END.search(bare, begun.end())
+        if ended is None:
+            break
+        said.append(text[place : begun.start()])
+        thought.append(text[begun.end() : ended.start()].strip())
+        place = ended.end()
     return "".join([*said, text[place:]]), "\n\n".join(thought)
 
 
