@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
 from pathlib import Path
 from typing import Any, Literal
 
@@ -77,6 +77,7 @@ class Expected(BaseModel, frozen=True, extra="forbid"):
     """What must come of the run."""
 
     outcome: str = "answered"
+    """How it ends; `any` way, or in any way `not answered`."""
     answer: str | None = None
     answer_has: list[str] = []
     answer_lacks: list[str] = []
@@ -92,6 +93,8 @@ class Expected(BaseModel, frozen=True, extra="forbid"):
     """Least and most seconds that each wait before a retry was to take."""
     words: list[str] = []
     """What the operator reads of it: in the answer, the reason, or a notice."""
+    words_any: list[str] = []
+    """One of which the operator reads."""
     words_lack: list[str] = []
     notices: list[str] = []
     """What notices have in them, each in one."""
@@ -99,6 +102,8 @@ class Expected(BaseModel, frozen=True, extra="forbid"):
     """What the last request is like (see requests.py)."""
     window: int | None = None
     """The window that was learnt, at most; 0: none was."""
+    again: int | None = None
+    """Requests at most of a second run with the same server, of which none is refused."""
 
 
 class Behaviour(BaseModel, frozen=True, extra="forbid"):
@@ -152,7 +157,6 @@ def behaviours() -> Iterator[Behaviour]:
         yield Behaviour(name=path.stem, family=path.parent.name, **given)
 
 
-@dataclass
 class BehavingServer(OpenAIServer):
     """The server of a behaviour."""
 
@@ -161,7 +165,13 @@ class BehavingServer(OpenAIServer):
         self.behaviour = behaviour
         self.answered: list[Answer] = []
         """What each request got."""
-        self._refusals = [Meeting(refusal.when, refusal.times) for refusal in behaviour.refuses]
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """Forget the requests, and say the first turn next."""
+        self.requests.clear()
+        self.answered.clear()
+        self._refusals = [Meeting(refusal.when, refusal.times) for refusal in self.behaviour.refuses]
         self._at = 0
         self._said = 0
 
@@ -226,6 +236,7 @@ def answer(said: Says, request: Recorded, behaviour: Behaviour, number: int) -> 
 
 
 _EVENTS = ("Content-Type", "text/event-stream")
+_CHUNK = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "served-model"}
 
 
 def _with_ids(given: Answer, own: str) -> Answer:
@@ -271,6 +282,8 @@ def _steps(text: str) -> Iterator[bytes | Step | Pause]:
 
 def _step(word: str, rest: str) -> bytes | Step | Pause:
     match word:
+        case "chunk":
+            return f"data: {json.dumps({**_CHUNK, **json.loads(rest)})}\n\n".encode()
         case "delta":
             return chunk(json.loads(rest))
         case "text":
