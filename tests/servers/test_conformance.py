@@ -36,6 +36,9 @@ LONGEST = 60.0
 SILENCE = 20.0
 """Seconds for which a server may be silent, where a behaviour does not set it: none of the others is."""
 
+ASKED_FOR_WINDOWS = frozenset({"models", "overflow"})
+"""Families whose servers are asked how long a prompt may be; it takes longer than all else in a run."""
+
 LIKE_AGAIN = frozenset({408, 409, 425, 429})
 """Statuses below 500 after which the same request may go out again."""
 
@@ -131,6 +134,8 @@ async def play(
 
 def _profile(behaviour: Behaviour, client: Client, url: str) -> dict[str, Any]:
     profile: dict[str, Any] = {"model": behaviour.called, "api_base": url}
+    if behaviour.family not in ASKED_FOR_WINDOWS:
+        profile["context_tokens"] = 200_000
     if "client" in ModelProfile.model_fields:
         profile["client"] = client
     return profile

@@ -288,6 +288,8 @@ def _step(word: str, rest: str) -> bytes | Step | Pause:
             return chunk(json.loads(rest))
         case "text":
             return chunk({"content": json.loads(rest)})
+        case "numbers":
+            return chunk({"content": " ".join(map(str, range(int(rest))))})
         case "thought":
             return chunk({"reasoning_content": json.loads(rest)})
         case "call":
