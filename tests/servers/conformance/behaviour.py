@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
-
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,8 +24,8 @@ Client = Literal["litellm", "openai"]
 
 
 class Says(BaseModel, frozen=True, extra="forbid"):
-    """One answer of a server. `say`, `call` and `calls` are well formed, in the make's own protocol; all else goes out as
-    it stands.
+    """One answer of a server. `say`, `call` and `calls` are well formed, in the make's own protocol; all else goes out
+    as it stands.
     """
 
     say: str = ""
@@ -241,8 +240,11 @@ _CHUNK = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "
 
 def _with_ids(given: Answer, own: str) -> Answer:
     """The same answer with other ids than the make's `call_0`: the first is `own`."""
+
     def changed(data: bytes) -> bytes:
-        return data.replace(b'"call_0"', json.dumps(own).encode()).replace(b'"call_1"', json.dumps(own + "1").encode())
+        return data.replace(b'"call_0"', json.dumps(own).encode()).replace(
+            b'"call_1"', json.dumps(own + "1").encode()
+        )
 
     if given.body is not None:
         return Answer(given.status, given.headers, changed(given.body))
@@ -281,42 +283,40 @@ def _steps(text: str) -> Iterator[bytes | Step | Pause]:
 
 
 def _step(word: str, rest: str) -> bytes | Step | Pause:
-    match word:
-        case "chunk":
-            return f"data: {json.dumps({**_CHUNK, **json.loads(rest)})}\n\n".encode()
-        case "delta":
-            return chunk(json.loads(rest))
-        case "text":
-            return chunk({"content": json.loads(rest)})
-        case "numbers":
-            return chunk({"content": " ".join(map(str, range(int(rest))))})
-        case "thought":
-            return chunk({"reasoning_content": json.loads(rest)})
-        case "call":
-            return chunk({"tool_calls": [json.loads(rest)]})
-        case "finish":
-            return chunk(finish=rest)
-        case "usage":
-            prompt, completion = map(int, rest.split())
-            return chunk(usage=(prompt, completion), choices=False)
-        case "data":
-            return f"data: {rest}\n\n".encode()
-        case "event":
-            name, _, data = rest.partition(" ")
-            return f"event: {name}\ndata: {data}\n\n".encode()
-        case "line":
-            return f"{rest}\n".encode()
-        case "raw":
-            return str(json.loads(rest)).encode()
-        case "done":
-            return DONE
-        case "ping":
-            return COMMENT
-        case "pause":
-            return Pause(float(rest))
-        case "hang" | "cut" | "drop":
-            return Step[word.upper()]
-        case "pings":
-            return Step.KEEP_ALIVE
-        case _:
-            raise ValueError(f"no step of a stream: {word!r}")
+    if word not in STEPS:
+        raise ValueError(f"no step of a stream: {word!r}")
+    return STEPS[word](rest)
+
+
+def _usage(rest: str) -> bytes:
+    prompt, completion = map(int, rest.split())
+    return chunk(usage=(prompt, completion), choices=False)
+
+
+def _event(rest: str) -> bytes:
+    name, _, data = rest.partition(" ")
+    return f"event: {name}\ndata: {data}\n\n".encode()
+
+
+STEPS: dict[str, Callable[[str], bytes | Step | Pause]] = {
+    "chunk": lambda rest: f"data: {json.dumps({**_CHUNK, **json.loads(rest)})}\n\n".encode(),
+    "delta": lambda rest: chunk(json.loads(rest)),
+    "text": lambda rest: chunk({"content": json.loads(rest)}),
+    "numbers": lambda rest: chunk({"content": " ".join(map(str, range(int(rest))))}),
+    "thought": lambda rest: chunk({"reasoning_content": json.loads(rest)}),
+    "call": lambda rest: chunk({"tool_calls": [json.loads(rest)]}),
+    "finish": lambda rest: chunk(finish=rest),
+    "usage": _usage,
+    "data": lambda rest: f"data: {rest}\n\n".encode(),
+    "event": _event,
+    "line": lambda rest: f"{rest}\n".encode(),
+    "raw": lambda rest: str(json.loads(rest)).encode(),
+    "done": lambda _: DONE,
+    "ping": lambda _: COMMENT,
+    "pause": lambda rest: Pause(float(rest)),
+    "hang": lambda _: Step.HANG,
+    "cut": lambda _: Step.CUT,
+    "drop": lambda _: Step.DROP,
+    "pings": lambda _: Step.KEEP_ALIVE,
+}
+"""What a line of a stream sends, by its first word (see README.md)."""

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from tests.openai_server import Recorded
@@ -59,7 +60,7 @@ def _text(value: Any) -> str:
 def _after(asked: Asked, pair: list[str]) -> bool:
     """Two messages follow each other: `after = ["tool", "user"]`."""
     roles = [str(message.get("role")) for message in asked.messages]
-    return any(list(each) == pair for each in zip(roles, roles[1:], strict=False))
+    return any(list(each) == pair for each in pairwise(roles))
 
 
 def _out_of_turn(asked: Asked, how: str) -> bool:
