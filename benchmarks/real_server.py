@@ -219,7 +219,7 @@ async def run(between: Between, task: str, client: str, home: Path) -> dict[str,
         "[profiles.small]",
         'model = "openai/small"',
         f'api_base = "http://127.0.0.1:{address}/v1"',
-        "max_tokens = 96",
+        "max_tokens = 64",
     ]
     lines += [f'client = "{client}"'] if client else []
     config.write_text("\n".join(lines) + "\n")
@@ -297,7 +297,7 @@ def main() -> None:
     parser.add_argument("--model", help="a GGUF file")
     parser.add_argument("--client", action="append", help="litellm or openai; each is tried")
     parser.add_argument("--keep", type=Path, help="folder for the bytes of each answer")
-    parser.add_argument("--threads", type=int, default=max(1, (os.cpu_count() or 2) // 2))
+    parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
     if given.keep is not None:
         given.keep.mkdir(parents=True, exist_ok=True)
