@@ -25,6 +25,7 @@ FLOORS = (
         "shell_programs",
         "shell_syntax",
         "terminal_text",
+        "untrusted_files",
     },
     {"cluster", "headline", "parquet"},
     {"core", "processes"},

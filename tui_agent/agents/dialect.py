@@ -6,7 +6,6 @@ A file beside this one fills it in for each agent. What is done with an event is
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -15,6 +14,7 @@ from enum import StrEnum, auto
 from pathlib import Path
 from typing import Any, Protocol
 
+from tui_agent import untrusted_files
 from tui_agent.agents import json_text
 from tui_agent.agents.headless import Headless
 from tui_agent.formats.importers.transcript import Call, Result
@@ -269,9 +269,8 @@ _TAIL = 1 << 18
 
 def latest_records(path: str, holding: str = "") -> Iterator[Record]:
     """The records at the end of a session's file, the newest first; with `holding`, those whose line has this text."""
-    with suppress(OSError, ValueError), Path(path).open("rb") as file:
-        file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
-        for line in reversed(file.read(_TAIL).split(b"\n")):
+    with suppress(OSError, ValueError):
+        for line in reversed(untrusted_files.tail(Path(path), _TAIL).split(b"\n")):
             if holding.encode() in line:
                 with suppress(ValueError, RecursionError):
                     record = json.loads(line)

@@ -132,6 +132,7 @@ def _in_lines(found: Found, settings: Settings, *, once: bool, until_stuck: bool
         found.path,
         preset(settings.policy, **settings.recovery.overrides()),
         rejudge=settings.asked_policy,
+        within=found.within,
     )
     lines = Lines(_write, Redactor.from_environment(os.environ).redact)
     begun, over_since = False, 0.0

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tui_agent import untrusted_files
 from tui_agent.config.errors import Problem, nearest, secret_key, unknown_key
 from tui_agent.core.names import BUDGET_KEYS
 from tui_agent.secret_names import named_like_a_secret
@@ -195,7 +196,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
             raise _UnreadableError("it is not a file" if path.exists() else "there is no such file")
         if path.stat().st_size > _LARGEST_FILE:
             raise _UnreadableError(f"it is larger than {_LARGEST_FILE:,} bytes, which no configuration is")
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return tomllib.loads(untrusted_files.content(path, _LARGEST_FILE).decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise _UnreadableError(f"it is not UTF-8 text (byte {error.start}); save it as UTF-8") from error
     except ValueError as error:  # also a number of thousands of digits

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from tui_agent import untrusted_files
 from tui_agent.disk import replace_whole, user_path
 from tui_agent.secret_names import named_like_a_secret
 from tui_agent.terminal_text import one_line, visible
@@ -199,7 +200,7 @@ def read_file(file: Path) -> dict[str, Any]:
             raise ServerEntryError("it is not a file")
         if file.stat().st_size > _LARGEST_FILE:
             raise ServerEntryError(f"it is larger than {_LARGEST_FILE:,} bytes")
-        document = json.loads(file.read_text(encoding="utf-8-sig"))
+        document = json.loads(untrusted_files.content(file, _LARGEST_FILE).decode("utf-8-sig"))
     except OSError as error:
         raise ServerEntryError(f"it cannot be read: {error.strerror or error}") from error
     except RecursionError as error:
@@ -221,7 +222,9 @@ def write_entry(file: Path, name: str, written: Mapping[str, Any] | None) -> boo
     """
     servers = dict(read_file(file))
     document: dict[str, Any] = (
-        json.loads(file.read_text(encoding="utf-8-sig")) if servers or file.exists() else {}
+        json.loads(untrusted_files.content(file, _LARGEST_FILE).decode("utf-8-sig"))
+        if servers or file.exists()
+        else {}
     )
     if written is None:
         if name not in servers:

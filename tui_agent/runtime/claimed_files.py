@@ -7,6 +7,7 @@ from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from tui_agent import untrusted_files
 from tui_agent.core.state import RunState
 from tui_agent.tools.hints import nearest_paths
 from tui_agent.tools.workspace import Workspace
@@ -37,7 +38,7 @@ def unseen(workspace: Path, state: RunState, claimed: Collection[str]) -> Unseen
             continue
         try:
             if place.is_file():
-                if not _is_known(state, name, place):
+                if not _is_known(state, name, workspace):
                     unread.append(name)
             elif name in claimed and not os.path.lexists(place) and _is_meant(workspace, name):
                 missing.append(name)
@@ -46,11 +47,11 @@ def unseen(workspace: Path, state: RunState, claimed: Collection[str]) -> Unseen
     return Unseen(tuple(missing), tuple(unread))
 
 
-def _is_known(state: RunState, name: str, place: Path) -> bool:
+def _is_known(state: RunState, name: str, workspace: Path) -> bool:
+    place = workspace / name
     if name in state.known_files or place.name in state.run.system_prompt:
         return True
-    with place.open("rb") as file:
-        begins = file.read(_LOOKED_AT).decode("utf-8", "replace")
+    begins = untrusted_files.head(place, _LOOKED_AT, workspace).decode("utf-8", "replace")
     return any(
         len(line) >= _TELLING and line in state.run.task for line in map(str.strip, begins.splitlines())
     )

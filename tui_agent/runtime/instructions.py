@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tui_agent import untrusted_files
 from tui_agent.core.state import RunState
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.tool import Effect, Tool
@@ -50,12 +51,18 @@ class Instructions:
         return f"{self.text[:limit]}\n[… {len(self.text) - limit:,} more characters: read {self.path}]"
 
 
-def of_folder(workspace: Workspace, folder: Path) -> Instructions | None:
-    """The instructions of one folder of the workspace; None where it has none that can be read."""
+def of_folder(
+    workspace: Workspace, folder: Path, owners: Collection[int] | None = None
+) -> Instructions | None:
+    """The instructions of one folder of the workspace; None where it has none that can be read, or whose owner is none
+    of these.
+    """
     for name in FILES:
         try:
             path = workspace.resolve(str(folder / name))
             with workspace.open(path) as stream:
+                if owners is not None and os.fstat(stream.fileno()).st_uid not in owners:
+                    continue
                 data = stream.read(_LARGEST + 1)
         except (ToolError, OSError):
             continue
@@ -66,24 +73,35 @@ def of_folder(workspace: Workspace, folder: Path) -> Instructions | None:
 
 
 def above(workspace: Path) -> tuple[Instructions, ...]:
-    """Those of the folders above, up to the root of the git checkout that the workspace is a part of, nearest last."""
+    """Those of the folders above, up to the root of the git checkout that the workspace is a part of, nearest last.
+
+    Another user may make a `.git` above, as in /tmp: nothing of theirs counts.
+    """
     workspace = workspace.resolve()
+    owners = {0, os.geteuid(), workspace.stat().st_uid}
     root = next(
-        (folder for folder in [workspace, *workspace.parents] if os.path.lexists(folder / ".git")), workspace
+        (folder for folder in [workspace, *workspace.parents] if _owner(folder / ".git") in owners), workspace
     )
     parents = [folder for folder in workspace.parents if folder.is_relative_to(root)]
     checkout = Workspace(root)
-    found = (of_folder(checkout, folder) for folder in reversed(parents[:_DEEPEST]))
+    found = (of_folder(checkout, folder, owners) for folder in reversed(parents[:_DEEPEST]))
     return tuple(one for one in found if one is not None)
+
+
+def _owner(path: Path) -> int | None:
+    """Whose it is; None where nothing is there."""
+    try:
+        return path.lstat().st_uid
+    except OSError:
+        return None
 
 
 def personal(folder: Path) -> str:
     """The operator's own instructions, from the folder of the configuration; empty where there are none."""
     for name in FILES:
         try:
-            path = folder / name
-            if path.is_file() and path.stat().st_size <= _LARGEST:
-                return path.read_text("utf-8", "replace").strip()[:ROOT_LIMIT]
+            data = untrusted_files.content(folder / name, _LARGEST)
+            return data.decode("utf-8", "replace").strip()[:ROOT_LIMIT]
         except OSError:
             continue
     return ""

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tui_agent import untrusted_files
 from tui_agent.core.events import Contradiction
 from tui_agent.core.names import EDITS
 from tui_agent.core.recovery.iteration import command_of
@@ -124,7 +125,7 @@ def _lines(workspace: Path, name: str, *, missing: bool = False) -> list[str] | 
             return []
         if not place.is_file() or place.stat().st_size > _LARGEST:
             return None
-        content = place.read_bytes()
+        content = untrusted_files.content(place, _LARGEST, workspace)
     except (OSError, ValueError):
         return None
     return None if b"\0" in content else content.decode("utf-8", "replace").splitlines()

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from tui_agent import untrusted_files
+
 HOMES = ("/home", "/root")
 """Where users have theirs."""
 
@@ -133,8 +135,7 @@ def _kept_elsewhere(entry: Path) -> Iterator[Path]:
 def _text(file: Path) -> str:
     if not file.is_file():
         raise ValueError(file)
-    with file.open("rb") as stream:
-        return os.fsdecode(stream.read(4096)).strip()
+    return os.fsdecode(untrusted_files.head(file, 4096)).strip()
 
 
 def _real(path: Path) -> Path:

@@ -17,10 +17,11 @@ from urllib.parse import unquote, urlsplit
 
 import imagesize
 
+from tui_agent import untrusted_files
 from tui_agent.core.events import Image
 from tui_agent.disk import replace_whole, user_path
 from tui_agent.store.errors import SessionError, disk_error
-from tui_agent.store.private import make_private, unblocked
+from tui_agent.store.private import make_private
 
 IMAGES_FOLDER = "images"
 LARGEST = 3_900_000
@@ -85,8 +86,7 @@ def _kept(name: str, path: Path, folder: Path) -> Image:
         return SessionError(f"The image {name} was not sent", why, todo)
 
     try:
-        with open(path, "rb", opener=unblocked) as file:
-            data = file.read(LARGEST + 1)
+        data = untrusted_files.head(path, LARGEST + 1)
     except OSError as fault:
         raise refused(
             f"it cannot be read ({fault.strerror})", "Nothing else of the message was sent."

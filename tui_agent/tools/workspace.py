@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from tui_agent import untrusted_files
 from tui_agent.permissions.rules import GUARDED
 from tui_agent.terminal_text import escaped_line
 from tui_agent.tools.errors import ToolError
@@ -150,12 +151,10 @@ class Workspace:
 
         No link is followed any more, so a link put there since is refused. Raises `WallError`, `OSError`.
         """
-        with self._parent(path) as (directory, name):
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            descriptor = os.open(name, flags, dir_fd=directory)
+        root = self.root if path.is_relative_to(self.root) else path.parent
+        descriptor = untrusted_files.descriptor_beneath(root, path)
         try:
-            mode = os.fstat(descriptor).st_mode
-            self.only_regular(mode, path)
+            self.only_regular(os.fstat(descriptor).st_mode, path)
             return os.fdopen(descriptor, "rb")
         except BaseException:
             os.close(descriptor)
@@ -236,11 +235,7 @@ class Workspace:
             return
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        kinds = {
-            stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device",
-            stat.S_IFBLK: "a device", stat.S_IFLNK: "a symbolic link",
-        }  # fmt: skip
-        kind = kinds.get(stat.S_IFMT(mode), "a special file")
+        kind = untrusted_files.KINDS.get(stat.S_IFMT(mode), "a special file")
         raise WallError(
             f"{quoted(self.shown(path))} is {kind}, not a file. Only regular files are read and written."
         )

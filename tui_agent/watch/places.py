@@ -1,6 +1,7 @@
 """Where agents keep their sessions, and which of them are being written now.
 
-Only names, times and the first bytes of files are looked at. Nothing is made: an agent that was never here has none.
+Only names, times and the first bytes of files are looked at, through `untrusted_files`. Nothing is made: an agent that
+was never here has none.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tui_agent import untrusted_files
 from tui_agent.formats.importers.databases import sessions_in
 from tui_agent.formats.importers.load import find_transcripts
 from tui_agent.formats.importers.reading import is_database
@@ -22,6 +24,7 @@ from tui_agent.store.provenance import is_foreign
 RUNNING = 900.0
 """Seconds since it was written last within which a session is taken for running: a command may take long."""
 _HEAD = 1 << 16
+_LONGEST_PATH = 4_096
 _NEWEST = 40
 """Sessions of one agent of which more than the time is asked."""
 _WORKSPACE = re.compile(rb'"(?:cwd|working_directory|directory|workspace)"\s*:\s*("(?:[^"\\]|\\.){1,4096}")')
@@ -37,6 +40,8 @@ class Found:
     """When it was written last, in seconds since the epoch."""
     workspace: str = ""
     """The folder that it works in, where the beginning of its file says so."""
+    within: Path | None = None
+    """The folder of sessions that it was found in, out of which no link may lead; None where somebody named it."""
 
     def works_in(self, folder: Path) -> bool:
         """Whether it works there, or below."""
@@ -47,40 +52,55 @@ def _home(variable: str, name: str) -> Path:
     return Path(os.environ.get(variable) or Path.home() / name)
 
 
-def _claude_code() -> Iterable[Path]:
-    return _home("CLAUDE_CONFIG_DIR", ".claude").glob("projects/*/*.jsonl")
+_Place = tuple[Path, Path]
+"""A session, and the folder that it was found in."""
 
 
-def _codex() -> Iterable[Path]:
+def _files_in(root: Path, pattern: str) -> Iterator[_Place]:
+    return ((path, root) for path in untrusted_files.found(root, pattern, own=True))
+
+
+def _folders_in(root: Path, pattern: str, inside: str = "") -> Iterator[_Place]:
+    """Folders that hold a file of the name `inside`, where that is given."""
+    for folder in untrusted_files.found(root, pattern, folders=True, own=True):
+        if not inside or untrusted_files.is_file(folder / inside, root):
+            yield folder, root
+
+
+def _claude_code() -> Iterable[_Place]:
+    return _files_in(_home("CLAUDE_CONFIG_DIR", ".claude") / "projects", "*/*.jsonl")
+
+
+def _codex() -> Iterable[_Place]:
     home = _home("CODEX_HOME", ".codex")
     for folder in ("sessions", "archived_sessions"):
-        yield from (home / folder).rglob("rollout-*.jsonl*")
+        yield from _files_in(home / folder, "**/rollout-*.jsonl*")
 
 
-def _gemini_cli() -> Iterable[Path]:
-    return (_home("GEMINI_CLI_HOME", "") / ".gemini").glob("tmp/*/chats/session-*.json*")
+def _gemini_cli() -> Iterable[_Place]:
+    return _files_in(_home("GEMINI_CLI_HOME", "") / ".gemini" / "tmp", "*/chats/session-*.json*")
 
 
-def _copilot() -> Iterable[Path]:
-    return _home("COPILOT_HOME", ".copilot").glob("session-state/*/events.jsonl")
+def _copilot() -> Iterable[_Place]:
+    return _files_in(_home("COPILOT_HOME", ".copilot") / "session-state", "*/events.jsonl")
 
 
-def _mistral_vibe() -> Iterable[Path]:
+def _mistral_vibe() -> Iterable[_Place]:
     sessions = _home("VIBE_HOME", ".vibe") / "logs" / "session"
-    yield from (folder for folder in sessions.glob("session_*") if (folder / "messages.jsonl").is_file())
-    yield from (folder for folder in sessions.glob("unified/*") if (folder / "CURRENT").is_file())
+    yield from _folders_in(sessions, "session_*", "messages.jsonl")
+    yield from _folders_in(sessions, "unified/*", "CURRENT")
 
 
-def _openhands() -> Iterable[Path]:
-    return (folder.parent for folder in _home("OPENHANDS_HOME", ".openhands").glob("conversations/*/events"))
+def _openhands() -> Iterable[_Place]:
+    root = _home("OPENHANDS_HOME", ".openhands") / "conversations"
+    return ((folder.parent, root) for folder, _ in _folders_in(root, "*/events"))
 
 
-def _opencode() -> Iterable[Path]:
-    database = _home("XDG_DATA_HOME", ".local/share") / "opencode" / "opencode.db"
-    return [database] if database.is_file() else []
+def _opencode() -> Iterable[_Place]:
+    return _files_in(_home("XDG_DATA_HOME", ".local/share") / "opencode", "opencode.db")
 
 
-AGENTS: dict[str, Callable[[], Iterable[Path]]] = {
+AGENTS: dict[str, Callable[[], Iterable[_Place]]] = {
     "claude-code": _claude_code,
     "codex": _codex,
     "gemini-cli": _gemini_cli,
@@ -99,15 +119,16 @@ def sessions_of(agent: str, state_dir: Path) -> list[Found]:
     return _newest(agent, _paths(agent, state_dir))
 
 
-def _paths(agent: str, state_dir: Path) -> Iterable[Path]:
+def _paths(agent: str, state_dir: Path) -> Iterable[_Place]:
     if agent == OURS:
-        return (journal.parent for journal in sessions_folder(state_dir).glob(f"*/{JOURNAL_NAME}"))
+        root = sessions_folder(state_dir)
+        return ((journal.parent, root) for journal, _ in _files_in(root, f"*/{JOURNAL_NAME}"))
     return AGENTS[agent]()
 
 
 def sessions_below(folder: Path) -> list[Found]:
     """The sessions in a folder, the newest first."""
-    return _newest("", find_transcripts([folder]))
+    return _newest("", ((path, folder) for path in find_transcripts([folder])))
 
 
 def running(state_dir: Path, now: float) -> list[Found]:
@@ -125,17 +146,16 @@ def _age(found: Found) -> float:
     return -found.modified
 
 
-def _newest(agent: str, paths: Iterable[Path]) -> list[Found]:
+def _newest(agent: str, paths: Iterable[_Place]) -> list[Found]:
     dated: list[Found] = []
-    for path in paths:
+    for path, within in paths:
         if is_database(path):
-            dated += [Found(agent, one, at, folder) for one, at, folder in sessions_in(path)]
+            rows = sessions_in(path, within)
+            dated += [Found(agent, one, at, folder, within) for one, at, folder in rows]
         elif modified := _modified(path):
-            dated.append(Found(agent, path, modified))
+            dated.append(Found(agent, path, modified, within=within))
     dated.sort(key=_age)
-    asked = [
-        one if one.workspace else replace(one, workspace=_workspace(one.path)) for one in dated[:_NEWEST]
-    ]
+    asked = [one if one.workspace else replace(one, workspace=_workspace(one)) for one in dated[:_NEWEST]]
     return [*asked, *dated[_NEWEST:]]
 
 
@@ -149,17 +169,17 @@ def _modified(path: Path) -> float:
 def _files(path: Path) -> Iterator[Path]:
     yield path
     if path.is_dir():
-        yield from path.glob("*.jsonl")
-        yield from path.glob("events")
-        yield from path.glob("journal/*.jsonl")
+        yield from untrusted_files.found(path, "*.jsonl")
+        yield from untrusted_files.found(path, "events", folders=True)
+        yield from untrusted_files.found(path, "journal/*.jsonl")
 
 
-def _workspace(path: Path) -> str:
-    for file in (path / "meta.json", *_files(path)):
-        with suppress(OSError, ValueError), file.open("rb") as opened:
-            if match := _WORKSPACE.search(opened.read(_HEAD)):
+def _workspace(one: Found) -> str:
+    for file in (one.path / "meta.json", *_files(one.path)):
+        with suppress(OSError, ValueError):
+            if match := _WORKSPACE.search(untrusted_files.head(file, _HEAD, one.within)):
                 return str(json.loads(match[1]))
-    if (root := path.parent.parent / ".project_root").is_file():
-        with suppress(OSError):
-            return root.read_text("utf-8", "replace").strip()
+    root = one.path.parent.parent / ".project_root"
+    with suppress(OSError):
+        return untrusted_files.content(root, _LONGEST_PATH, one.within).decode("utf-8", "replace").strip()
     return ""

@@ -56,16 +56,17 @@ class Watched:
         *,
         rejudge: bool = False,
         operator_present: bool | None = None,
+        within: Path | None = None,
     ) -> None:
         """`rejudge`: sessions of ours too, which otherwise keep the verdicts that they had. `operator_present`: whether
-        somebody is there to ask; None: as the session says.
+        somebody is there to ask; None: as the session says. `within`: the folder that no link may lead out of.
         """
         self.path = path
         self.policy = policy
         self.rejudge = rejudge
         self.operator_present = operator_present
         self.events: list[events.Event] = []
-        self._growing = Growing(path)
+        self._growing = Growing(path, within)
         self._reader: Format | None = None
         self._lanes: list[_Lane] = []
         self._own: GrowingJudgement | None = None

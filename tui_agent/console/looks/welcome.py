@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tui_agent import untrusted_files
 from tui_agent.config.settings import Settings, is_read_only
 from tui_agent.frontend.commands.registry import BY_NAME, shown_key
 from tui_agent.frontend.lines.styled import Line, Span, pad
@@ -103,9 +104,9 @@ def _session(row: SessionRow, now: float) -> Line:
 def branch_of(workspace: Path) -> str:
     """The branch that is checked out, read from the repository's own file; empty where there is none."""
     for folder in (workspace, *workspace.parents):
-        head = folder / ".git" / "HEAD"
+        git = folder / ".git"
         try:
-            text = head.read_text(encoding="utf-8", errors="replace")[:300].strip()
+            text = untrusted_files.head(git / "HEAD", 300, git).decode("utf-8", "replace").strip()
         except OSError:
             continue
         name = text.removeprefix("ref: refs/heads/")

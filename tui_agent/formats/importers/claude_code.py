@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tui_agent import untrusted_files
 from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.claude_tree import Tree, is_message
 from tui_agent.formats.importers.faults import classified
@@ -83,7 +84,7 @@ class ClaudeCode(Format):
 
     @classmethod
     def beside(cls, path: Path) -> Iterable[Path]:
-        return sorted(path.with_suffix("").glob("subagents/**/*.jsonl"))
+        return sorted(untrusted_files.found(path.with_suffix(""), "subagents/**/*.jsonl"))
 
     def take(self, record: Record) -> None:
         if is_message(record) or _kind(record) in {"system api_error", "system compact_boundary"}:

@@ -7,9 +7,11 @@ begins anew, so does the reader.
 from __future__ import annotations
 
 import json
+import stat
 from contextlib import suppress
 from pathlib import Path
 
+from tui_agent import untrusted_files
 from tui_agent.formats.importers.databases import DatabaseSession
 from tui_agent.formats.importers.detect import detect
 from tui_agent.formats.importers.reading import (
@@ -17,6 +19,7 @@ from tui_agent.formats.importers.reading import (
     COMPRESSED,
     LINE_FILES,
     MAX_LINE,
+    Allowance,
     CompressedFile,
     Document,
     EventFiles,
@@ -51,25 +54,27 @@ def _unreadable(path: Path, error: OSError) -> TranscriptError:
     return TranscriptError(path, why, "Check the name and its permissions.")
 
 
-def source_of(path: Path) -> Source:
-    """The source at `path`, by what is there now. Raises `OSError`, `TranscriptError`."""
+def source_of(path: Path, within: Path | None = None) -> Source:
+    """The source at `path`, by what is there now. `within`: as for `untrusted_files.opened`.
+
+    Raises `OSError`, `TranscriptError`.
+    """
     if is_database(path):
-        return DatabaseSession(path)
+        return DatabaseSession(path, within)
     if path.is_dir():
         lines = next((name for name in LINE_FILES if (path / name).is_file()), "")
         kind = Journals if (path / "journal").is_dir() else EventFiles
         return LineFile(path / lines, path) if lines and kind is EventFiles else kind(path)
     if path.name.endswith(COMPRESSED):
-        return CompressedFile(path)
-    with path.open("rb") as file:
-        head = file.read(4_096).removeprefix(BOM).lstrip()
-    if head[:1] == b"[" or (head[:1] == b"{" and not _first_line_is_object(path)):
-        return Document(path)
+        return CompressedFile(path, within=within)
+    head = untrusted_files.head(path, 4_096, within).removeprefix(BOM).lstrip()
+    if head[:1] == b"[" or (head[:1] == b"{" and not _first_line_is_object(path, within)):
+        return Document(path, within)
     if head and head[:1] != b"{":
         kind_of = "binary data" if b"\0" in head or not _is_text(head) else "text"
         why = f"it begins with {kind_of}, not with JSON."
         raise TranscriptError(path, why, "Name a .json, .jsonl or .traj file of a recorded session.", 1)
-    return LineFile(path)
+    return LineFile(path, within=within)
 
 
 def _is_text(head: bytes) -> bool:
@@ -80,18 +85,20 @@ def _is_text(head: bytes) -> bool:
     return True
 
 
-def _first_line_is_object(path: Path) -> bool:
+def _first_line_is_object(path: Path, within: Path | None) -> bool:
     """Also where its end is not there yet, and nothing says that it is a document."""
-    with path.open("rb") as file:
+    with untrusted_files.opened(path, within) as file:
         lines = (file.readline(MAX_LINE + 1) for _ in range(1_000))
-        return isinstance(parsed(next(filter(bytes.strip, lines), b"")), dict)
+        first = next(filter(bytes.strip, lines), b"")
+        return isinstance(parsed(Allowance(path).take(first)), dict)
 
 
 class Growing:
     """A session that is read on: after `read` came back true, `reader` knows more."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, within: Path | None = None) -> None:
         self.path = path
+        self.within = within
         self.reader: Format | None = None
         """None while nothing is there of which the format could be told."""
         self.fault: TranscriptError | None = None
@@ -99,6 +106,8 @@ class Growing:
         self.modified = 0.0
         """When it was written last, in seconds since the epoch."""
         self._source: Source | None = None
+        self._faulty: tuple[int, ...] = ()
+        """The file that was of no use, so that it is not read again before it changes."""
         self._beside: dict[Path, LineFile] = {}
         self._marks: list[int] = []
         """Of a document's records: where it is written anew, they tell what has changed."""
@@ -110,7 +119,9 @@ class Growing:
         """
         try:
             if self._source is None:
-                self._source = source_of(self.path)
+                if self._faulty and self._faulty == _mark(self.path):
+                    return False
+                self._source = source_of(self.path, self.within)
             recording = self._source.read()
             if recording is not None:
                 self.take(recording)
@@ -121,7 +132,7 @@ class Growing:
         except TranscriptError as fault:
             if self.reader is not None:
                 raise
-            self._source, self.fault = None, fault
+            self._source, self.fault, self._faulty = None, fault, _mark(self.path)
             return False
         news = self.reader is not None and self.read_beside(self.reader)
         return news or recording is not None
@@ -159,7 +170,7 @@ class Growing:
         """Read on in the other files of the session; whether there was anything new."""
         news = False
         for path in reader.beside(self.path):
-            file = self._beside.setdefault(path, LineFile(path))
+            file = self._beside.setdefault(path, LineFile(path, within=self.path.parent))
             with suppress(OSError, TranscriptError):
                 recording = file.read()
                 if recording is not None and recording.again:
@@ -170,3 +181,12 @@ class Growing:
                     reader.around(recording)
                     news = True
         return news
+
+
+def _mark(path: Path) -> tuple[int, ...]:
+    """By what a file is known again as it was; nothing for a folder, in which more than its names can change."""
+    with suppress(OSError):
+        state = path.stat()
+        if stat.S_ISREG(state.st_mode):
+            return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
+    return ()

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from tui_agent import untrusted_files
 from tui_agent.formats.importers.values import list_at, value_at
 
 LABEL_FILE = "resolved.json"
@@ -55,7 +56,7 @@ def _grades(path: Path) -> dict[str, float]:
 @lru_cache(maxsize=64)
 def _read(path: Path, _modified: int) -> dict[str, float]:
     try:
-        document = json.loads(path.read_bytes())
+        document = json.loads(untrusted_files.content(path, _LARGEST, path.parent))
     except (OSError, ValueError, RecursionError):
         return {}
     if not isinstance(document, dict):

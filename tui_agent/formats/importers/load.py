@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tui_agent import untrusted_files
 from tui_agent.core.events import Event, SessionStarted
 from tui_agent.core.recovery.policy import RecoveryPolicy
 from tui_agent.formats.importers.growing import read_whole
@@ -209,7 +210,7 @@ def _write(imported: Imported, sessions: Path, redactor: Redactor | None) -> tup
 
 def _same(journal: Path, lines: bytes) -> bool:
     try:
-        return journal.read_bytes() == lines
+        return untrusted_files.content(journal, len(lines)) == lines
     except OSError:
         return False
 
@@ -222,14 +223,15 @@ _SUFFIXES = (".jsonl", ".json", ".traj", ".jsonl.zst")
 def find_transcripts(paths: Iterable[Path]) -> list[Path]:
     """Files as named, folders of one session as they are, and the files in other folders, in order of their names.
 
-    In a folder only the suffix of a file counts; whether it is a transcript shows when it is read.
+    In a folder only the suffix of a file counts; whether it is a transcript shows when it is read. A link that leads
+    out of the folder is left out.
     """
     found: list[Path] = []
     for path in paths:
         if not path.is_dir() or is_session(path):
             found.append(path)
         else:
-            found.extend(_within(path))
+            found.extend(_within(path, path))
     return list(dict.fromkeys(found))
 
 
@@ -241,13 +243,17 @@ def is_session(folder: Path) -> bool:
     return events.is_dir() and next(events.glob("*.json"), None) is not None
 
 
-def _within(folder: Path) -> list[Path]:
+def _within(folder: Path, top: Path) -> list[Path]:
     found: list[Path] = []
     for child in sorted(folder.iterdir()):
         if child.name.startswith("."):
             continue
         if child.is_dir() and not child.is_symlink():
-            found.extend([child] if is_session(child) else _within(child))
-        elif child.name.endswith(_SUFFIXES) and child.name != LABEL_FILE and child.is_file():
+            found.extend([child] if is_session(child) else _within(child, top))
+        elif (
+            child.name.endswith(_SUFFIXES)
+            and child.name != LABEL_FILE
+            and untrusted_files.is_file(child, top if child.is_symlink() else None)
+        ):
             found.append(child)
     return found

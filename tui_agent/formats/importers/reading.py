@@ -1,8 +1,8 @@
 """Files into records, as they come: lines of JSON, one JSON document, or a folder with a file an event.
 
-Only this file and `databases` open transcripts, and they know nothing of formats. A source is asked again and again for
-what is new; a torn last line waits for its rest, and what was truncated, replaced or rewritten begins anew. What cannot
-be a transcript at all raises `TranscriptError`.
+Only this file and `databases` read transcripts, through `untrusted_files`, and they know nothing of formats. A source
+is asked again and again for what is new; a torn last line waits for its rest, and what was truncated, replaced or
+rewritten begins anew. What cannot be a transcript at all raises `TranscriptError`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from tui_agent import untrusted_files
 from tui_agent.formats.importers.transcript import TranscriptError
 from tui_agent.formats.importers.values import object_at, parsed
 
@@ -25,6 +26,10 @@ MAX_FILE = 1024 * 2**20
 """Largest file of lines in bytes."""
 MAX_DOCUMENT = 256 * 2**20
 """Largest JSON document in bytes: it has to be held whole, several times over."""
+MAX_VALUES = 24_000_000
+"""Commas and opening brackets of one session: a value in memory takes up to thirty times its bytes in the file."""
+MAX_EVENT_FILES = 100_000
+"""Most files of a folder with a file an event."""
 _MARK = 256
 """Bytes at the beginning, and before the place that was reached, by which a rewritten file is told."""
 
@@ -81,6 +86,22 @@ class Source(Protocol):
         """What is new; None where nothing is. Raises `OSError`, and `TranscriptError` for what is no transcript."""
 
 
+class Allowance:
+    """What one session may still hold."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._values = MAX_VALUES
+
+    def take(self, text: bytes) -> bytes:
+        """The text, of which there is room to hold the values. Raises `TranscriptError`."""
+        self._values -= text.count(b",") + text.count(b"[") + text.count(b"{")
+        if self._values < 0:
+            why = f"it holds more than {MAX_VALUES:,} values."
+            raise TranscriptError(self._path, why, "No known recorder writes such sessions.")
+        return text
+
+
 def is_database(path: Path) -> bool:
     """A session in a database, or the database."""
     return path.parent.suffix == ".db" or path.suffix == ".db"
@@ -99,36 +120,43 @@ class _File(ABC):
     largest = MAX_FILE
     too_large = "it has {:,} bytes, more than the {:,} that are read."
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, within: Path | None = None) -> None:
+        """`within`: the folder that the file has to be in; None where somebody named it."""
         self.path = path
+        self.within = within
         self._seen = _NOTHING
 
     def read(self) -> Recording | None:
         """See `Source`."""
-        state = self.path.stat()
-        stamp = state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
-        if stamp == self._seen:
+        if _stamp(self.path.stat()) == self._seen:
             return None
-        if state.st_size > self.largest:
-            why = self.too_large.format(state.st_size, self.largest)
-            raise TranscriptError(self.path, why, "Split it into smaller files.")
-        recording = self._changed(stamp)
+        with untrusted_files.opened(self.path, self.within) as file:
+            state = os.fstat(file.fileno())
+            if state.st_size > self.largest:
+                why = self.too_large.format(state.st_size, self.largest)
+                raise TranscriptError(self.path, why, "Split it into smaller files.")
+            stamp = _stamp(state)
+            recording = self._changed(file, stamp)
         self._seen = stamp
         if recording is not None:
             recording.modified = max(state.st_mtime, 0.0)
         return recording
 
     @abstractmethod
-    def _changed(self, stamp: _Stamp) -> Recording | None:
+    def _changed(self, file: IO[bytes], stamp: _Stamp) -> Recording | None:
         """What is new in the file, which looks so now."""
+
+
+def _stamp(state: os.stat_result) -> _Stamp:
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
 
 
 class LineFile(_File):
     """A file of JSON lines that somebody appends to."""
 
-    def __init__(self, path: Path, folder: Path | None = None) -> None:
+    def __init__(self, path: Path, folder: Path | None = None, within: Path | None = None) -> None:
         """`folder`: the session's, where the file is one in it; a `meta.json` beside the lines is read too."""
-        super().__init__(path)
+        super().__init__(path, within or folder)
         self.folder = folder
         self._begin()
 
@@ -140,13 +168,13 @@ class LineFile(_File):
         self._bad = 0
         self._first = b""
         self._last = b""
+        self._allowance = Allowance(self.path)
 
-    def _changed(self, stamp: _Stamp) -> Recording | None:
-        with self.path.open("rb") as file:
-            again = bool(self._offset) and (stamp[:2] != self._seen[:2] or not self._goes_on(file))
-            if again:
-                self._begin()
-            recording = self._read_on(file)
+    def _changed(self, file: IO[bytes], stamp: _Stamp) -> Recording | None:
+        again = bool(self._offset) and (stamp[:2] != self._seen[:2] or not self._goes_on(file))
+        if again:
+            self._begin()
+        recording = self._read_on(file)
         recording.again = again
         return recording if recording.records or recording.damaged or recording.torn or again else None
 
@@ -168,7 +196,7 @@ class LineFile(_File):
                 raise TranscriptError(
                     self.path, why, "No known recorder writes such lines.", self._number + 1
                 )
-            value = parsed(line if self._offset else line.removeprefix(BOM))
+            value = parsed(self._allowance.take(line if self._offset else line.removeprefix(BOM)))
             if not line.endswith(b"\n") and not isinstance(value, dict):
                 recording.torn = bool(line.strip())
                 break
@@ -196,13 +224,13 @@ class LineFile(_File):
 class CompressedFile(LineFile):
     """Lines of JSON that were compressed when the session was put away."""
 
-    def _changed(self, stamp: _Stamp) -> Recording | None:
+    def _changed(self, file: IO[bytes], stamp: _Stamp) -> Recording | None:
         zstd = zstd_reader(self.path)
         again = bool(self._offset)
         self._begin()
         try:
-            with zstd.open(self.path, "rb") as file:
-                recording = self._read_on(file)
+            with zstd.open(file, "rb") as unpacked:
+                recording = self._read_on(unpacked)
         except (zstd.ZstdError, EOFError) as error:
             why = f"it cannot be unpacked ({error})."
             raise TranscriptError(self.path, why, "It is damaged, or no zstd file.") from error
@@ -222,18 +250,18 @@ class Document(_File):
     largest = MAX_DOCUMENT
     too_large = "it is one JSON document of {:,} bytes, more than the {:,} that are read."
 
-    def _changed(self, stamp: _Stamp) -> Recording | None:
+    def _changed(self, file: IO[bytes], stamp: _Stamp) -> Recording | None:
         """A document that is half written is waited for."""
         try:
-            return Recording(self.path, document=self._parsed())
+            return Recording(self.path, document=self._parsed(Allowance(self.path).take(file.read())))
         except TranscriptError:
             if self._seen == _NOTHING:
                 raise
             return None
 
-    def _parsed(self) -> Any:
+    def _parsed(self, text: bytes) -> Any:
         try:
-            return json.loads(_bytes(self.path, MAX_DOCUMENT).removeprefix(BOM))
+            return json.loads(text.removeprefix(BOM))
         except RecursionError as error:
             why = "its JSON is nested too deeply."
             raise TranscriptError(self.path, why, "No known recorder writes such files.") from error
@@ -254,6 +282,7 @@ class EventFiles:
         self.path = path
         self._folder = path / "events" if (path / "events").is_dir() else path
         self._known: dict[str, None] = {}
+        self._allowance = Allowance(path)
         self._modified = 0
 
     def read(self) -> Recording | None:
@@ -267,14 +296,19 @@ class EventFiles:
         if not names:
             why = "the folder holds no session: no events.jsonl, no messages.jsonl, no event files."
             raise TranscriptError(self.path, why, "Name the session's own folder or file.")
+        if len(names) > MAX_EVENT_FILES:
+            why = f"the folder holds more than {MAX_EVENT_FILES:,} event files."
+            raise TranscriptError(self.path, why, "No known recorder writes such sessions.")
         again = not self._known.keys() <= set(names)
         if again:
             self._known.clear()
+            self._allowance = Allowance(self.path)
         recording = Recording(self.path, again=again, modified=modified / 1e9)
         for position, name in enumerate(names, start=1):
             if name in self._known:
                 continue
-            value = parsed(_bytes(self._folder / name, MAX_LINE))
+            text = untrusted_files.content(self._folder / name, MAX_LINE, self.path)
+            value = parsed(self._allowance.take(text))
             if not isinstance(value, dict) and name == names[-1] and recording.records:
                 recording.torn = True
                 break
@@ -295,8 +329,8 @@ class Journals:
     def read(self) -> Recording | None:
         """See `Source`. What was in a journal that was cut is known already."""
         whole = Recording(self.path)
-        for path in sorted((self.path / "journal").glob("*.jsonl")):
-            new = self._files.setdefault(path, LineFile(path)).read()
+        for path in sorted(untrusted_files.found(self.path, "journal/*.jsonl")):
+            new = self._files.setdefault(path, LineFile(path, within=self.path)).read()
             if new is not None:
                 whole.records += new.records
                 whole.lines += new.lines
@@ -321,12 +355,7 @@ def zstd_reader(path: Path) -> Any:
 
 
 def _meta(path: Path) -> Record:
-    return object_at(parsed(_bytes(path, MAX_DOCUMENT))) if path.is_file() else {}
-
-
-def _bytes(path: Path, limit: int) -> bytes:
-    with path.open("rb") as file:
-        raw = file.read(limit + 1)
-    if len(raw) > limit:
-        raise TranscriptError(path, f"it has more than {limit:,} bytes.", "No known recorder writes that.")
-    return raw
+    try:
+        return object_at(parsed(Allowance(path).take(untrusted_files.content(path, MAX_LINE, path.parent))))
+    except OSError:
+        return {}
