@@ -71,7 +71,7 @@ class Followed:
             if found.modified < self._begun - _COARSE:
                 break
             if found.path not in self._others and found.works_in(self._workspace):
-                made = Watched(found.path, self._policy, operator_present=False)
+                made = Watched(found.path, self._policy, operator_present=False, within=found.within)
                 return self._known.setdefault(found.path, made)
         return None
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol
 
 from tui_agent import processes
-from tui_agent.agents.followed import Followed
+from tui_agent.agents.follower import Follower
 from tui_agent.core import events
 from tui_agent.core.names import unanswered
 from tui_agent.core.recovery.model_faults import ModelFaults, plan
@@ -45,8 +45,10 @@ _LOOK = 0.2
 """Seconds between two looks at the session."""
 _COUNT = 5.0
 """Seconds between two counts of the cost."""
-_GRACE = 5.0
-"""Seconds for the agent to end by itself."""
+_GRACE = 1.0
+"""Seconds for the agent to end by itself: with what follows, all is over within two of the limit."""
+_READING_OUT = 0.5
+"""Seconds beyond that for what it still says."""
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _TAIL = 16_000
 """Bytes of the output, from its end, that may tell of a fault."""
@@ -92,11 +94,13 @@ class Supervisor:
         workspace: Path,
         policy: RecoveryPolicy,
         limits: Limits,
+        follower: Follower,
         environment: dict[str, str],
         person: Person | None = None,
         stdin: int | IO[bytes] = processes.DEVNULL,
     ) -> None:
-        """`program`: the place of the agent's program in `command`; `stdin` is what the first attempt reads.
+        """`program`: the place of the agent's program in `command`; `follower` reads its sessions; `stdin` is what the
+        first attempt reads.
 
         Raises `ValueError` for an agent of which is not known how it goes on.
         """
@@ -107,7 +111,9 @@ class Supervisor:
         self._command = list(command)
         self._program = program
         self._workspace = workspace
-        self._followed = Followed(dialect.name, workspace, policy)
+        self._follower = follower
+        self._unfollowed = False
+        """It was said that nothing is judged any more."""
         self._policy = policy.model_copy(update={"model_faults": "retry", "model_tries": limits.resumes + 1})
         self._limits = limits
         self._environment = environment
@@ -146,10 +152,7 @@ class Supervisor:
                 if not await self._waited(ended.fault):
                     return ended.code or MODEL_FAILED
             self.resumes += 1
-            followed = self._followed.session
-            session = self._headless.session_in(self._output()) or (
-                "" if followed is None else followed.session_id
-            )
+            session = self._headless.session_in(self._output()) or self._follower.stand.session
             command = self._headless.goes_on(self._command, self._program, session, ended.advice or GO_ON)
             stdin = processes.DEVNULL
 
@@ -168,7 +171,7 @@ class Supervisor:
         if decided.action not in {"retry", "wait"} or self.resumes >= self._limits.resumes:
             self.why = f"{fault.kind.in_words}: {one_line(fault.message, 200)}"
             return False
-        if self._limits.usd is not None and self._followed.spent() is None:
+        if self._limits.usd is not None and self._follower.stand.spent is None:
             self.why = "what it has spent is not known, and --max-cost bounds it"
             return False
         self._faults = self._faults.apply(
@@ -189,7 +192,7 @@ class Supervisor:
 
     async def _attempt(self, command: Sequence[str], stdin: int | IO[bytes]) -> Ended:
         goes_on = self.resumes > 0 or self._headless.chooses_session(command[self._program + 1 :])
-        await asyncio.to_thread(self._followed.begin, goes_on=goes_on)
+        await self._follower.begin(goes_on=goes_on)
         self._tail = b""
         async with self._started(command, stdin) as (child, status, leash):
             reading = [
@@ -201,8 +204,8 @@ class Supervisor:
             finally:
                 os.close(leash)
                 await processes.uncancelled(_read_out(reading))
-        await asyncio.to_thread(self._followed.end)
-        if self._followed.replied():
+        await self._follower.end()
+        if self._follower.stand.replied:
             self._faults = self._faults.answered()
         if ended.decided is None and not ended.advice:
             return Ended(ended.code, fault=self._fault(ended.code))
@@ -246,21 +249,25 @@ class Supervisor:
         """Until the agent ends, or has to be ended."""
         lines: list[str] = []
         count_at = time.monotonic() + _COUNT
+        looking = asyncio.create_task(self._follower.look())
         while True:
             gone = child.code is not None
             with suppress(BlockingIOError):
                 lines += os.read(status, 4_096).decode("ascii", "replace").splitlines()
-            for told in await asyncio.to_thread(self._followed.look):
-                ended = None if gone else await self._judged(told, lines)
-                if ended is not None:
-                    return ended
+            if looking.done():
+                for told in looking.result():
+                    ended = None if gone else await self._judged(told, lines)
+                    if ended is not None:
+                        return ended
+                self._say_unfollowed()
+                looking = asyncio.create_task(self._follower.look())
             code = next((int(line.split()[1]) for line in lines if line.startswith("exit ")), None)
             if code is not None:
                 return Ended(code)
             if gone:
                 return Ended(128 + signal.SIGKILL)
             if self._limits.usd is not None and time.monotonic() > count_at:
-                spent = self._followed.spent()
+                spent = self._follower.stand.spent
                 if spent is not None and spent >= self._limits.usd:
                     return Ended(0, f"it has spent {dollars(spent)} (--max-cost)", PARTIAL)
                 count_at = time.monotonic() + _COUNT
@@ -268,11 +275,14 @@ class Supervisor:
                 async with asyncio.timeout(_LOOK):
                     await child.process.wait()
 
-    async def _judged(
-        self, verdict: events.VerdictReached | events.ToolSucceeded, lines: Sequence[str]
-    ) -> Ended | None:
-        """What a verdict does to the agent; None: it goes on."""
-        if isinstance(verdict, events.ToolSucceeded):
+    def _say_unfollowed(self) -> None:
+        if self._follower.why and not self._unfollowed:
+            self._unfollowed = True
+            self.say(f"nothing of it is judged any more: {self._follower.why}")
+
+    async def _judged(self, verdict: events.VerdictReached | None, lines: Sequence[str]) -> Ended | None:
+        """What a verdict does to the agent; None: it goes on. Without one a call has succeeded."""
+        if verdict is None:
             self._unanswered.clear()
             return None
         stops = verdict.level in {events.Level.STOP, events.Level.DEGRADE}
@@ -310,7 +320,7 @@ class Supervisor:
 
     def _fault(self, code: int) -> events.Fault | None:
         """The fault of the model with which the agent ended; None: it ended for another reason."""
-        fault = self._followed.fault()
+        fault = self._follower.stand.fault
         if fault is not None or (code == 0 and not self._headless.hides_faults):
             return fault
         said = self._headless.said_of_fault(self._output())
@@ -326,16 +336,17 @@ class Supervisor:
         if self.resumes:
             parts.append(f"resumed {counted(self.resumes, 'time')}")
         parts.append(whole_seconds(time.monotonic() - self._begun))
-        if self._followed.session is not None:
-            calls, failed = self._followed.calls()
-            parts.append(counted(calls, "call") + (f", {failed} failed" if failed else ""))
-            parts.append(f"session {self._followed.session.path}")
+        stand = self._follower.stand
+        if stand.path:
+            failed = f", {stand.failed} failed" if stand.failed else ""
+            parts.append(counted(stand.calls, "call") + failed)
+            parts.append(f"session {one_line(stand.path, 400)}")
         return "; ".join(parts)
 
 
 async def _read_out(reading: Sequence[asyncio.Task[None]]) -> None:
     """Read what the agent still says until it is gone."""
-    await asyncio.wait(reading, timeout=_GRACE + 6)
+    await asyncio.wait(reading, timeout=_GRACE + _READING_OUT)
     for task in reading:
         task.cancel()
     await asyncio.gather(*reading, return_exceptions=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tui_agent.agents.dialect import Dialect
 from tui_agent.agents.dialects import DIALECTS
+from tui_agent.agents.follower import Follower
 from tui_agent.agents.supervision import INTERRUPTED, Limits, Supervisor
 from tui_agent.cli.options import (
     Parser,
@@ -76,18 +77,21 @@ def main(arguments: Sequence[str]) -> int:
     dialect, program = _agent(namespace.command)
 
     person = _Terminal() if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() else None
-    supervisor = Supervisor(
-        dialect,
-        namespace.command,
-        program,
-        workspace=settings.workspace,
-        policy=preset(settings.policy, **settings.recovery.overrides()),
-        limits=Limits(namespace.max_resumes, namespace.timeout, namespace.max_cost),
-        environment=dict(os.environ),
-        person=person,
-        stdin=asyncio.subprocess.DEVNULL if sys.stdin is None or person is not None else sys.stdin.buffer,
-    )
-    code = asyncio.run(_interruptible(supervisor))
+    policy = preset(settings.policy, **settings.recovery.overrides())
+    with Follower(dialect.name, settings.workspace, policy) as follower:
+        supervisor = Supervisor(
+            dialect,
+            namespace.command,
+            program,
+            workspace=settings.workspace,
+            policy=policy,
+            limits=Limits(namespace.max_resumes, namespace.timeout, namespace.max_cost),
+            follower=follower,
+            environment=dict(os.environ),
+            person=person,
+            stdin=asyncio.subprocess.DEVNULL if sys.stdin is None or person is not None else sys.stdin.buffer,
+        )
+        code = asyncio.run(_interruptible(supervisor))
     supervisor.say(supervisor.summary(code))
     return code
 
