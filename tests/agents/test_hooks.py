@@ -372,10 +372,18 @@ def test_no_event_breaks_an_agent_and_errors_are_in_the_log(home: Path) -> None:
         assert run(nonsense) == {}
     assert run({"hook_event_name": "Stop", "session_id": "x"}, "no-such-agent") == {}
     assert "no-such-agent" in (home / "state" / LOG).read_text()
-    assert (
-        subprocess.run([*DOOR, "x"], input=b"{}", env={"XDG_RUNTIME_DIR": "/proc"}, check=False).returncode
-        == 0
-    )
+
+
+def test_where_the_runtime_folder_is_not_usable_a_private_one_at_home_is(home: Path) -> None:
+    elsewhere = home / "elsewhere"
+    elsewhere.mkdir(0o700)
+    environment = {"XDG_RUNTIME_DIR": "/proc", "HOME": str(elsewhere)}
+    done = subprocess.run([*DOOR, "x"], input=b"{}", env=environment, check=False, timeout=60)
+    assert done.returncode == 0
+    folder = elsewhere / ".cache" / "agent-tui-run"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    for lock in folder.glob("*.lock"):
+        os.kill(int(lock.read_text()), signal.SIGKILL)
 
 
 ONE = {"tool_name": "Bash", "tool_input": MAKE, "tool_use_id": "t1"}

@@ -30,6 +30,7 @@ from tui_agent.store.lines import encode
 from tui_agent.store.lock import SessionLock
 from tui_agent.store.private import make_private
 from tui_agent.store.provenance import mark_foreign
+from tui_agent.store.redaction import Redactor
 from tui_agent.tools.failure_hints import hint_for
 from tui_agent.tools.walk import walk
 from tui_agent.tools.workspace import Workspace
@@ -37,12 +38,13 @@ from tui_agent.tools.workspace import Workspace
 if TYPE_CHECKING:
     from tui_agent.agents.dialect import Dialect
     from tui_agent.core.recovery.policy import RecoveryPolicy
-    from tui_agent.store.redaction import Redactor
 
 Advise = Literal["off", "note", "refuse"]
 
 LONGEST = 100_000
 """Characters of one result, message or argument that are kept: a hook has to answer at once."""
+_OF_SHAPES = Redactor({})
+"""Between two events, when no secret is known."""
 _RECENT = 100
 _LOOK = 0.1
 """Seconds for a look at the workspace before a call is refused."""
@@ -70,7 +72,8 @@ class AdvisedConversation:
         redactor: Redactor,
         at: float,
     ) -> None:
-        """The session in `folder`, which goes on where it has events. `at`: seconds since the epoch.
+        """The session in `folder`, which goes on where it has events. `redactor`: for what the beginning says.
+        `at`: seconds since the epoch.
 
         Raises `SessionError` and `OSError` where its journal cannot be had.
         """
@@ -106,6 +109,7 @@ class AdvisedConversation:
         self._lock = SessionLock.acquire(folder)
         try:
             self._open(folder)
+            self._redactor = _OF_SHAPES
         except BaseException:
             self._lock.release()
             raise
@@ -153,17 +157,21 @@ class AdvisedConversation:
         with suppress(OSError):  # a full disk: the lines wait, in their order
             del self._unwritten[: os.write(self._file, self._unwritten)]
 
-    def hear(self, heard: Heard, at: float, advise: Advise, *, again: bool = False) -> Advice:
-        """Record an event, and say what the agent is told. `at`: seconds since the epoch; `again`: it may have been
-        recorded already.
+    def hear(
+        self, heard: Heard, at: float, advise: Advise, redactor: Redactor, *, again: bool = False
+    ) -> Advice:
+        """Record an event, and say what the agent is told. `at`: seconds since the epoch; `redactor`: of the secrets
+        that may stand in it; `again`: it may have been recorded already.
         """
         if again and self._recorded(heard):
             return self._advice(advise) if heard.moment is Moment.CALLS_ENDED else Advice()
         self._note = self._rejected = ""
+        self._redactor = redactor
         try:
             return self._take(heard, at, advise)
         finally:
             self._write()
+            self._redactor = _OF_SHAPES
 
     def _take(self, heard: Heard, at: float, advise: Advise) -> Advice:
         match heard.moment:

@@ -1,7 +1,9 @@
 """The process that knows the conversations of other agents and answers their hooks; it ends when nobody comes.
 
-One for each user, at a socket that only that user can open. Events are taken one after another, so that the hooks of
-one batch, which run at once, cannot get between each other. Its death loses nothing: the next one reads the journals.
+One for each user, at a socket that only that user can open; who connects is asked all the same. Events are taken one
+after another, so that the hooks of one batch, which run at once, cannot get between each other, and one that is slow to
+say what it has to say holds up no other. Its death loses nothing: the next one reads the journals. Keys come with each
+event, so that their values can be masked, and go with it; what is known of a conversation goes with its end.
 """
 
 from __future__ import annotations
@@ -10,33 +12,45 @@ import json
 import logging
 import logging.handlers
 import os
+import resource
+import selectors
 import signal
 import socket
 import sys
 import time
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast, get_args
 
+from tui_agent import untrusted_files
 from tui_agent.agents import dialects
 from tui_agent.agents.advisor import Advice, Advise, AdvisedConversation, lane_folder
 from tui_agent.agents.dialect import Dialect, Heard, Moment
-from tui_agent.agents.hook_client import LARGEST
+from tui_agent.agents.hook_client import LARGEST, require_same_user
 from tui_agent.config.settings import Settings, load_settings
 from tui_agent.core.recovery.policy import preset
+from tui_agent.secret_names import named_like_a_secret
 from tui_agent.store.journal import sessions_folder
 from tui_agent.store.redaction import Redactor
 
 STAY = 600.0
 """Seconds after the last event."""
 _PATIENCE = 2.0
-"""Seconds for a hook to say what it has to say."""
+"""Seconds for a hook to say what it has to say, and for it to take the answer."""
+_CALLERS = 256
+"""Hooks that are listened to at once."""
 _LOOK = 5.0
 """Seconds between two looks whether the socket is still there."""
-_LARGEST_HEAD = 1 << 16
+_LARGEST_HEAD = 4 << 20
+"""Bytes: with all variables that a process can have."""
+_LARGEST_FIRST = 64
+"""Bytes of the line of lengths."""
 _LANES = 64
 """Conversations that are kept in memory; the others are read again when they go on."""
+_SETTINGS = ("AGENT_TUI_", "XDG_", "HOME")
+"""Beginnings of the variables that settings are made of."""
 LOG = "hooks.log"
 """In the state folder: errors of ours, and one line for each answer."""
 
@@ -51,6 +65,8 @@ class Daemon:
 
     def __init__(self) -> None:
         self._lanes: dict[tuple[str, str, str, str], AdvisedConversation] = {}
+        self._heard: dict[tuple[str, str, str, str], float] = {}
+        """When each was heard last, by `time.monotonic`."""
         self._ended: list[tuple[Path, Settings]] = []
         """Conversations in which a run has ended since the playbook last learned."""
 
@@ -73,21 +89,36 @@ class Daemon:
         try:
             agent, advise, policy, folder, *variables = words
             environment = dict(variable.split("=", 1) for variable in variables)
-            settings = _settings(folder, tuple(sorted(environment.items())))
+            said = {
+                name: value
+                for name, value in environment.items()
+                if name.startswith(_SETTINGS) and not named_like_a_secret(name)
+            }
+            settings = _settings(folder, tuple(sorted(said.items())))
         except Exception:
             logger.exception("an event without settings")
             return {}
         _log_to(settings.state_dir)
         try:
-            return self._answer(agent, _advise(advise), policy, settings, event, again=again)
+            redactor = Redactor.from_environment(environment)
+            return self._answer(agent, _advise(advise), policy, settings, event, redactor, again=again)
         except Exception:
             logger.exception("an event of %s was not understood", agent or "an agent")
             return {}
 
     def close(self) -> None:
         """Let another daemon have the lanes."""
-        while self._lanes:
-            self._lanes.popitem()[1].close()
+        for key in [*self._lanes]:
+            self._forget(key)
+
+    def forget(self, idle: float = STAY) -> None:
+        """Forget the conversations that were not heard for `idle` seconds: they are read again when they go on."""
+        for key in [key for key, heard in self._heard.items() if time.monotonic() - heard > idle]:
+            self._forget(key)
+
+    def _forget(self, key: tuple[str, str, str, str]) -> None:
+        del self._heard[key]
+        self._lanes.pop(key).close()
 
     def _answer(
         self,
@@ -96,6 +127,7 @@ class Daemon:
         policy: str,
         settings: Settings,
         event: bytes,
+        redactor: Redactor,
         *,
         again: bool,
     ) -> dict[str, Any]:
@@ -106,31 +138,37 @@ class Daemon:
             return {}
         now = time.time()
         _touch(settings.state_dir / "hooks" / f"{dialect.name}.heard")
-        lane = self._lane(dialect, heard, policy, settings, now)
-        advice = lane.hear(heard, now, advise, again=again)
+        key = (str(sessions_folder(settings.state_dir)), dialect.name, heard.session, heard.lane)
+        lane = self._lane(key, dialect, heard, policy, settings, now, redactor)
+        advice = lane.hear(heard, now, advise, redactor, again=again)
         if heard.moment in _ENDS and settings.recovery.overrides().get("playbook", True):
             self._ended.append((lane.folder, settings))
         answer = _formed(dialect, heard, advice)
         if answer:
             kind = next(name for name in ("ask", "refuse", "go_on", "note") if getattr(advice, name))
             logger.info("%s %s: %s", dialect.name, heard.event, kind)
+        if heard.moment is Moment.ENDED:
+            self._forget(key)
         return answer
 
     def _lane(
-        self, dialect: Dialect, heard: Heard, policy: str, settings: Settings, now: float
+        self,
+        key: tuple[str, str, str, str],
+        dialect: Dialect,
+        heard: Heard,
+        policy: str,
+        settings: Settings,
+        now: float,
+        redactor: Redactor,
     ) -> AdvisedConversation:
-        sessions = sessions_folder(settings.state_dir)
-        key = (str(sessions), dialect.name, heard.session, heard.lane)
         lane = self._lanes.pop(key, None)
         if lane is None:
             chosen = preset(policy or settings.policy, **settings.recovery.overrides())
-            folder = lane_folder(sessions, *key[1:], now)
-            lane = AdvisedConversation(
-                folder, heard, dialect, chosen, Redactor.from_environment(os.environ), now
-            )
-        self._lanes[key] = lane
+            folder = lane_folder(Path(key[0]), *key[1:], now)
+            lane = AdvisedConversation(folder, heard, dialect, chosen, redactor, now)
+        self._lanes[key], self._heard[key] = lane, time.monotonic()
         while len(self._lanes) > _LANES:
-            self._lanes.pop(next(iter(self._lanes))).close()
+            self._forget(next(iter(self._lanes)))
         return lane
 
 
@@ -156,7 +194,7 @@ def log_counts(state_dir: Path, agent: str) -> tuple[int, int]:
     """Answers to an agent, and errors with its events, of which the log knows."""
     lines: list[str] = []
     with suppress(OSError):
-        lines = (state_dir / LOG).read_text("utf-8", "replace").splitlines()
+        lines = untrusted_files.tail(state_dir / LOG, 2 << 20).decode("utf-8", "replace").splitlines()
     answers = sum(f" INFO {agent} " in line for line in lines)
     return answers, sum(" ERROR " in line and agent in line for line in lines)
 
@@ -189,41 +227,135 @@ def _log_to(state_dir: Path) -> None:
 # --- the process -----------------------------------------------------------------------------------------------------
 
 
+@dataclass
+class _Caller:
+    """A hook that is heard, or answered."""
+
+    connection: socket.socket
+    ends: float
+    """When it is given up, by `time.monotonic`."""
+    heard: bytearray = field(default_factory=bytearray)
+    answer: bytes = b""
+
+    def request(self) -> tuple[bool, list[str], bytes] | None:
+        """What it sends, once all of it is there: how often it was sent before and two lengths in a line, its words,
+        the event. Raises `ValueError`.
+        """
+        first, line_end, _ = bytes(self.heard[:_LARGEST_FIRST]).partition(b"\n")
+        if not line_end:
+            if len(self.heard) >= _LARGEST_FIRST:
+                raise ValueError("the request has no lengths")
+            return None
+        again, head, event = map(int, first.split())
+        if not (0 < head <= _LARGEST_HEAD and 0 <= event <= LARGEST):
+            raise ValueError("the request is too large")
+        begins = len(first) + 1
+        if len(self.heard) < begins + head + event:
+            return None
+        words = bytes(self.heard[begins : begins + head]).split(b"\0")
+        return again > 0, [os.fsdecode(word) for word in words], bytes(self.heard[begins + head :][:event])
+
+
+class _Listening:
+    """The socket and those who have come. Nothing waits for a single one of them."""
+
+    def __init__(self, listener: socket.socket, daemon: Daemon) -> None:
+        listener.setblocking(False)
+        self._listener = listener
+        self._daemon = daemon
+        self._callers: dict[int, _Caller] = {}
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(listener, selectors.EVENT_READ)
+
+    def step(self, patience: float) -> bool:
+        """Wait for news at most so many seconds, and answer whoever has said all; whether somebody came."""
+        waits = [caller.ends - time.monotonic() for caller in self._callers.values()]
+        came = False
+        for key, _ in self._selector.select(max(0.0, min([patience, *waits]))):
+            if key.fileobj is self._listener:
+                came = True
+                self._accept()
+            elif caller := self._callers.get(key.fd):
+                self._go_on(caller)
+        for caller in [*self._callers.values()]:
+            if time.monotonic() > caller.ends:
+                self._leave(caller)
+        return came
+
+    def close(self) -> None:
+        for caller in [*self._callers.values()]:
+            self._leave(caller)
+        self._selector.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            connection, _ = self._listener.accept()
+            try:
+                require_same_user(connection)
+            except OSError:
+                connection.close()
+                return
+            connection.setblocking(False)
+            if len(self._callers) >= _CALLERS:
+                self._leave(next(iter(self._callers.values())))
+            self._callers[connection.fileno()] = _Caller(connection, time.monotonic() + _PATIENCE)
+            self._selector.register(connection, selectors.EVENT_READ)
+
+    def _go_on(self, caller: _Caller) -> None:
+        try:
+            if caller.answer:
+                caller.answer = caller.answer[caller.connection.send(caller.answer) :]
+                if not caller.answer:
+                    self._leave(caller)
+                return
+            piece = caller.connection.recv(1 << 18)
+            caller.heard += piece
+            request = caller.request()
+            if request is None:
+                if not piece:
+                    self._leave(caller)
+                return
+        except BlockingIOError:
+            return
+        except (OSError, ValueError):
+            self._leave(caller)
+            return
+        caller.heard.clear()
+        again, words, event = request
+        answer = self._daemon.answer(words, event, again=again)
+        caller.answer = (json.dumps(answer, ensure_ascii=False) if answer else "").encode() + b"\n"
+        caller.ends = time.monotonic() + _PATIENCE
+        self._selector.modify(caller.connection, selectors.EVENT_WRITE)
+        self._go_on(caller)
+
+    def _leave(self, caller: _Caller) -> None:
+        del self._callers[caller.connection.fileno()]
+        self._selector.unregister(caller.connection)
+        caller.connection.close()
+
+
 def serve(listener: socket.socket, path: Path, daemon: Daemon, stay: float = STAY) -> None:
     """Answer until nobody has come for `stay` seconds, or the socket is no longer at `path`."""
     ends = time.monotonic() + stay
-    while (left := ends - time.monotonic()) > 0 and path.exists():
-        listener.settimeout(min(left, _LOOK))
-        try:
-            caller, _ = listener.accept()
-        except TimeoutError:
-            continue
-        with caller, suppress(OSError, ValueError):
-            caller.settimeout(_PATIENCE)
-            again, words, event = _request(caller)
-            answer = daemon.answer(words, event, again=again)
-            caller.sendall((json.dumps(answer, ensure_ascii=False) if answer else "").encode() + b"\n")
-        daemon.learn()
-        ends = time.monotonic() + stay
-
-
-def _request(caller: socket.socket) -> tuple[bool, list[str], bytes]:
-    """What a hook sends: how often it was sent before and two lengths in a line, its words, the event.
-
-    Raises `OSError`, `ValueError`.
-    """
-    with caller.makefile("rb") as stream:
-        again, head, event = map(int, stream.readline(64).split())
-        if not (0 < head <= _LARGEST_HEAD and 0 <= event <= LARGEST):
-            raise ValueError("the request is too large")
-        words = stream.read(head).split(b"\0")
-        return again > 0, [os.fsdecode(word) for word in words], stream.read(event)
+    listening = _Listening(listener, daemon)
+    try:
+        while (left := ends - time.monotonic()) > 0 and path.exists():
+            if listening.step(min(left, _LOOK)):
+                ends = time.monotonic() + stay
+            daemon.learn()
+            daemon.forget(stay)
+    finally:
+        listening.close()
 
 
 def main() -> None:
-    """Serve at the socket whose path is the first argument; the second is the lock that makes us the only one."""
-    path, lock = Path(sys.argv[1]), int(sys.argv[2])
-    os.set_inheritable(lock, False)
+    """Serve at the socket whose path is the first argument; the second is the lock that makes us the only one, the
+    third the folder through which the path leads.
+    """
+    path, lock, folder = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    for descriptor in (lock, folder):
+        os.set_inheritable(descriptor, False)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # what it holds is not for the disk
     os.ftruncate(lock, 0)
     os.write(lock, str(os.getpid()).encode())
     for name in (signal.SIGINT, signal.SIGHUP):
@@ -231,6 +363,6 @@ def main() -> None:
     path.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
-        listener.listen(256)
+        listener.listen(_CALLERS)
         serve(listener, path, Daemon())
     path.unlink(missing_ok=True)

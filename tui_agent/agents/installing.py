@@ -1,48 +1,66 @@
 """Our hooks in the settings of another agent: put in, taken out, and how they stand. Nothing else in the file changes.
 
 What the file held before is kept in the state folder. Whoever takes the hooks out gets that back, byte by byte, where
-nothing was changed since; else only our own entries go.
+nothing was changed since; else only our own entries go. A settings file that is a link stays one: what it leads to is
+written. That of a project is written in the project alone.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from tui_agent import untrusted_files
 from tui_agent.agents import door
 from tui_agent.agents.dialect import Dialect
 from tui_agent.disk import replace_whole
+from tui_agent.tools.errors import ToolError
+from tui_agent.tools.workspace import Workspace
 
 Scope = Literal["user", "project"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 _OURS = "agents/door.py"
 """Part of every command of ours."""
+_LARGEST = 16 << 20
+"""Bytes of a settings file."""
+_BOM = "\ufeff"
+
+
+@dataclass(frozen=True)
+class SettingsPlace:
+    """Where an agent reads its hooks. `within`: the project that no link may lead out of."""
+
+    path: Path
+    within: Path | None = None
 
 
 @dataclass(frozen=True)
 class SettingsChange:
-    """A settings file before and after; equal where there is nothing to do. A file that is not there is ""."""
+    """A settings file before and after; equal where there is nothing to do. A file that is not there is None."""
 
-    path: Path
-    before: str
-    after: str
+    place: SettingsPlace
+    before: str | None
+    after: str | None
 
 
-def settings_path(dialect: Dialect, scope: Scope, workspace: Path, environment: Mapping[str, str]) -> Path:
+def settings_place(
+    dialect: Dialect, scope: Scope, workspace: Path, environment: Mapping[str, str]
+) -> SettingsPlace:
     """Where the agent reads its hooks."""
     settings = dialect.settings
     if scope == "project":
-        return workspace / settings.project
+        return SettingsPlace(workspace / settings.project, workspace)
     elsewhere = environment.get(settings.home_variable, "")
-    return (Path(elsewhere) if elsewhere else Path.home() / settings.home) / settings.file
+    return SettingsPlace((Path(elsewhere) if elsewhere else Path.home() / settings.home) / settings.file)
 
 
 def command_line(dialect: Dialect, advise: str, policy: str) -> str:
@@ -51,45 +69,80 @@ def command_line(dialect: Dialect, advise: str, policy: str) -> str:
     return f"{shlex.join(words).removesuffix(' ' + shlex.quote(''))} 2>/dev/null || :"
 
 
-def installed(dialect: Dialect, path: Path) -> bool:
+def installed(place: SettingsPlace) -> bool:
     """Whether our hooks are in the file. Raises `OSError`, `UnicodeError`."""
-    return _OURS in _text(path)
+    return _OURS in (_text(place) or "")
 
 
-def to_install(dialect: Dialect, path: Path, command: str) -> SettingsChange:
+def to_install(dialect: Dialect, place: SettingsPlace, command: str) -> SettingsChange:
     """Our command at each of the agent's events, in place of an older one of ours.
 
     Raises `OSError`, `UnicodeError`, and `ValueError` for a file that cannot be changed.
     """
-    before = _text(path)
-    after = dialect.settings.registry.add(_without_ours(dialect, before), dialect.events, command)
-    return SettingsChange(path, before, before if _same(before, after) else after)
+    before = _text(place)
+
+    def with_ours(text: str) -> str:
+        return dialect.settings.registry.add(_without_ours(dialect, text), dialect.events, command)
+
+    after = _as_written(before or "", with_ours)
+    return SettingsChange(place, before, before if _same(before or "", after) else after)
 
 
-def to_uninstall(dialect: Dialect, path: Path, state_dir: Path) -> SettingsChange:
+def to_uninstall(dialect: Dialect, place: SettingsPlace, state_dir: Path) -> SettingsChange:
     """The file without our hooks; as it was, where nobody has changed it since. Raises as `to_install`."""
-    now = _text(path)
-    kept = _kept(state_dir, path)
+    now = _text(place)
+    kept = _kept(state_dir, place.path)
     if kept is not None and kept[1] == now:
-        return SettingsChange(path, now, kept[0])
-    return SettingsChange(path, now, _without_ours(dialect, now))
+        return SettingsChange(place, now, kept[0])
+    if now is None or _OURS not in now:
+        return SettingsChange(place, now, now)
+    return SettingsChange(place, now, _as_written(now, lambda text: _without_ours(dialect, text)) or None)
 
 
 def carry_out(change: SettingsChange, state_dir: Path, *, keep: bool) -> None:
     """Write the file; `keep` what it held before, for `to_uninstall`. Raises `OSError`."""
-    place = _kept_at(state_dir, change.path)
+    path = change.place.path
+    keeps = _kept_at(state_dir, path)
     if keep:
-        kept = _kept(state_dir, change.path)
+        kept = _kept(state_dir, path)
         first = kept[0] if kept is not None and kept[1] == change.before else change.before
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replace_whole(place, json.dumps([first, change.after]))
-    if change.after:
-        change.path.parent.mkdir(parents=True, exist_ok=True)
-        replace_whole(change.path, change.after)
+        keeps.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace_whole(keeps, json.dumps([first, change.after, _FORM]))
+    if change.place.within is not None:
+        _write_in(Workspace(change.place.within), path, change.after)
     else:
-        change.path.unlink(missing_ok=True)
+        target = Path(os.path.realpath(path))
+        if change.after is None:
+            target.unlink(missing_ok=True)
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            replace_whole(target, change.after)
     if not keep:
-        place.unlink(missing_ok=True)
+        keeps.unlink(missing_ok=True)
+
+
+def _write_in(workspace: Workspace, path: Path, text: str | None) -> None:
+    """Put the text into the file, or take the file away, by descriptors of its folders: no link is followed on the way.
+
+    Raises `OSError`.
+    """
+    try:
+        real = workspace.resolve(str(path))
+        if text is None:
+            workspace.remove(real)
+        else:
+            workspace.replace(real, text.encode())
+    except ToolError as error:
+        raise OSError(errno.EXDEV, str(error)) from error
+
+
+def _as_written(text: str, changed: Callable[[str], str]) -> str:
+    """What `changed` makes of a text, with the mark at its beginning and the line ends that it has."""
+    mark = _BOM if text.startswith(_BOM) else ""
+    text = text.removeprefix(_BOM)
+    windows = "\r\n" in text and text.count("\r\n") == text.count("\n")
+    after = changed(text.replace("\r\n", "\n") if windows else text)
+    return mark + (after.replace("\n", "\r\n") if windows else after)
 
 
 def _without_ours(dialect: Dialect, text: str) -> str:
@@ -104,11 +157,12 @@ def _same(one: str, other: str) -> bool:
         return one == other
 
 
-def _text(path: Path) -> str:
+def _text(place: SettingsPlace) -> str | None:
+    """The text byte by byte; None where there is no file."""
     try:
-        return path.read_text("utf-8")
+        return untrusted_files.content(place.path, _LARGEST, place.within).decode("utf-8")
     except FileNotFoundError:
-        return ""
+        return None
 
 
 def _kept_at(state_dir: Path, path: Path) -> Path:
@@ -116,10 +170,16 @@ def _kept_at(state_dir: Path, path: Path) -> Path:
     return state_dir / "hooks" / f"{name}.json"
 
 
-def _kept(state_dir: Path, path: Path) -> tuple[str, str] | None:
+_FORM = 2
+"""Of what is kept: in the first one, a file that was not there was an empty text."""
+
+
+def _kept(state_dir: Path, path: Path) -> tuple[str | None, str] | None:
     """What the file held before our hooks, and with them."""
     try:
-        before, after = json.loads(_kept_at(state_dir, path).read_text("utf-8"))
+        before, after, *form = json.loads(untrusted_files.content(_kept_at(state_dir, path), 4 * _LARGEST))
     except (OSError, ValueError, TypeError):
         return None
-    return (before, after) if isinstance(before, str) and isinstance(after, str) else None
+    if not form:
+        before = before or None
+    return (before, after) if isinstance(before, str | None) and isinstance(after, str) else None

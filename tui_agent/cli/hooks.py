@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import os
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tui_agent import processes
 from tui_agent.agents.daemon import last_event, log_counts
 from tui_agent.agents.dialect import Dialect
 from tui_agent.agents.dialects import DIALECTS
@@ -20,7 +21,7 @@ from tui_agent.agents.installing import (
     carry_out,
     command_line,
     installed,
-    settings_path,
+    settings_place,
     to_install,
     to_uninstall,
 )
@@ -36,6 +37,7 @@ agent-tui hooks status
 agent-tui hooks uninstall claude-code"""
 
 _VERSION_SECONDS = 10.0
+_VERSION_BYTES = 4_096
 
 
 def parser() -> Parser:
@@ -72,31 +74,31 @@ def main(arguments: Sequence[str]) -> int:
     if options.agent is None:
         raise UsageError(f"Whose hooks? Name one of {', '.join(DIALECTS)}.")
     dialect: Dialect = DIALECTS[options.agent]
-    path = settings_path(dialect, "project" if options.project else "user", settings.workspace, os.environ)
+    place = settings_place(dialect, "project" if options.project else "user", settings.workspace, os.environ)
     install = options.verb == "install"
     try:
         if install:
-            change = to_install(dialect, path, command_line(dialect, options.advise, options.policy))
+            change = to_install(dialect, place, command_line(dialect, options.advise, options.policy))
         else:
-            change = to_uninstall(dialect, path, settings.state_dir)
+            change = to_uninstall(dialect, place, settings.state_dir)
         return _changed(dialect, change, settings, install=install, sure=options.yes)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise UsageError(
-            f"{path} cannot be changed: {why}. Nothing was written. Correct the file, and try again."
+            f"{place.path} cannot be changed: {why}. Nothing was written. Correct the file, and try again."
         ) from error
 
 
 def _changed(
     dialect: Dialect, change: SettingsChange, settings: Settings, *, install: bool, sure: bool
 ) -> int:
+    path = change.place.path
     if change.before == change.after:
         state = "are in" if install else "are not in"
-        sys.stdout.write(f"The hooks for {dialect.title} {state} {change.path}: nothing to do.\n")
+        sys.stdout.write(f"The hooks for {dialect.title} {state} {path}: nothing to do.\n")
         return 0
-    lines = difflib.unified_diff(
-        change.before.splitlines(), change.after.splitlines(), str(change.path), str(change.path), lineterm=""
-    )
+    before, after = (change.before or "").splitlines(), (change.after or "").splitlines()
+    lines = difflib.unified_diff(before, after, str(path), str(path), lineterm="")
     sys.stdout.writelines(f"{one_line(line)}\n" for line in lines)
     if not sure:
         if not sys.stdin.isatty():
@@ -112,7 +114,7 @@ def _changed(
         if install
         else "Written. The hooks are removed"
     )
-    sys.stdout.write(f"{done}: {change.path}\n")
+    sys.stdout.write(f"{done}: {path}\n")
     if install and dialect.settings.then:
         sys.stdout.write(f"{dialect.settings.then}\n")
     return 0
@@ -121,39 +123,63 @@ def _changed(
 def _status(dialect: Dialect, settings: Settings) -> list[str]:
     places = []
     for scope in SCOPES:
-        path = settings_path(dialect, scope, settings.workspace, os.environ)
+        place = settings_place(dialect, scope, settings.workspace, os.environ)
         try:
-            if installed(dialect, path):
-                places.append(str(path))
+            if installed(place):
+                places.append(str(place.path))
         except (OSError, ValueError) as error:
-            places.append(f"{path} cannot be read ({getattr(error, 'strerror', None) or error})")
+            places.append(f"{place.path} cannot be read ({getattr(error, 'strerror', None) or error})")
     heard = last_event(settings.state_dir, dialect.name)
     answers, errors = log_counts(settings.state_dir, dialect.name)
     return [
         f"{dialect.title} ({dialect.name})",
         f"  installed   {', '.join(places) or 'no'}",
-        f"  program     {_program(dialect)}",
+        f"  program     {_program(dialect, settings.workspace)}",
         f"  last event  {'none' if heard is None else age(time.time() - heard)}",
         f"  answers     {answers}; errors {errors}"
         + (f" ({settings.state_dir / 'hooks.log'})" if errors else ""),
     ]
 
 
-def _program(dialect: Dialect) -> str:
+def _program(dialect: Dialect, workspace: Path) -> str:
+    """The agent's program and its version, for which it is run: unless a checkout brought it along."""
     path = shutil.which(dialect.program)
     if path is None:
         return f"{dialect.program} is not on the PATH"
+    if _comes_with_a_checkout(Path(path), workspace):
+        return f"{path}, not asked for its version: it comes with a checkout"
+    return f"{path}, {asyncio.run(_version(path)) or 'which does not say its version'}"
+
+
+def _comes_with_a_checkout(path: Path, workspace: Path) -> bool:
+    """Whether it is in the workspace, or among the programs that one project installs for itself."""
+    root = Path(os.path.realpath(workspace))
+    prefix = path.parent.parent
+    real = (Path(os.path.realpath(path)), Path(os.path.realpath(path.parent)) / path.name)
+    return (
+        not path.is_absolute()
+        or ((prefix / "pyvenv.cfg").exists() and prefix != Path(sys.prefix))
+        or any(one.parent.parts[-2:] == ("node_modules", ".bin") for one in (path, *real))
+        or (root != Path.home() and any(one.is_relative_to(root) for one in real))
+    )
+
+
+async def _version(path: str) -> str:
+    """What it says of its version; nothing where it does not within its time. What it starts ends with it."""
     try:
-        done = subprocess.run(
+        child = await processes.start(
             [path, "--version"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_VERSION_SECONDS,
-            check=False,
-            stdin=subprocess.DEVNULL,
             cwd=Path.home(),
+            env=processes.without_secrets(os.environ),
+            stdin=processes.DEVNULL,
         )
-    except (OSError, subprocess.TimeoutExpired):
-        return f"{path}, which does not say its version"
-    return f"{path}, {one_line(done.stdout.strip())[:80] or 'which does not say its version'}"
+    except OSError:
+        return ""
+    try:
+        async with asyncio.timeout(_VERSION_SECONDS):
+            said, _ = await child.output(limit=_VERSION_BYTES)
+    except TimeoutError:
+        return ""
+    finally:
+        await child.end()
+    return one_line(said.decode("utf-8", "replace").strip())[:80]

@@ -28,6 +28,7 @@ from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.errors import SessionError
 from tui_agent.store.journal import Journal, sessions_folder
 from tui_agent.store.no_collection import no_collection
+from tui_agent.store.private import unblocked
 from tui_agent.store.provenance import is_foreign
 from tui_agent.store.recorder import Listener, SessionRecorder
 from tui_agent.store.redaction import Redactor
@@ -143,7 +144,7 @@ async def _go_on(
 
 def _reserve(redactor: Redactor, journal: Path) -> None:
     """Keep the placeholders of a journal from standing for new secrets."""
-    with journal.open(encoding="utf-8", errors="replace") as lines:
+    with open(journal, encoding="utf-8", errors="replace", opener=unblocked) as lines:
         for line in lines:  # one at a time, so that no other thread waits
             redactor.reserve(line)
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tui_agent import untrusted_files
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.store.errors import CheckpointError
 from tui_agent.store.shadow_git import ShadowGit
@@ -346,7 +347,7 @@ class Checkpoints:
         if not stat.S_ISREG(found.st_mode):
             return ""
         try:
-            data = full.read_bytes() if self._secrets else b""
+            data = untrusted_files.content(full, self._limits.one_file) if self._secrets else b""
         except OSError:
             return "not readable"
         if any(secret in data for secret in self._secrets):

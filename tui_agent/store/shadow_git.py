@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tui_agent import processes
+from tui_agent import processes, untrusted_files
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.sandbox.run_later import Places
 from tui_agent.store.errors import CheckpointError, disk_error
@@ -26,6 +26,8 @@ COMMAND_TIMEOUT = 60.0
 LOCK_TIMEOUT = 30.0
 """Seconds to wait for another session that uses the same workspace."""
 
+_LARGEST_RULES = 4 << 20
+"""Bytes of a file of rules of what is left out."""
 _LOCK_STEP = 0.02
 _GRACE = 2.0
 """Seconds in which git may end by itself when it is not waited for any more."""
@@ -234,6 +236,8 @@ def _failed(arguments: Sequence[str], errors: bytes) -> CheckpointError:
 
 def _lines_of(path: Path) -> list[str]:
     try:
-        return path.read_text("utf-8", "replace").splitlines()
+        return (
+            untrusted_files.content(path, _LARGEST_RULES, path.parent).decode("utf-8", "replace").splitlines()
+        )
     except OSError:
         return []

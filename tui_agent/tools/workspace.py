@@ -208,6 +208,14 @@ class Workspace:
                     os.unlink(temporary, dir_fd=directory)
                 raise
 
+    def remove(self, path: Path) -> None:
+        """Take away what stands at a resolved path, reached without following any link; what is not there is no error.
+
+        Raises `OSError`.
+        """
+        with suppress(FileNotFoundError), self._parent(path) as (directory, name):
+            os.unlink(name, dir_fd=directory)
+
     @contextmanager
     def _parent(self, path: Path, *, create: bool = False) -> Iterator[tuple[int, str]]:
         """A descriptor of the directory of a resolved path, reached step by step without following any
