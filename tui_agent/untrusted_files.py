@@ -251,7 +251,9 @@ class _Search:
                 yield from self.below(path, rest, folders, depth + 1)
 
     def _entries(self, folder: Path, parts: tuple[str, ...]) -> list[str]:
-        """The names in a folder, sorted; none where it was entered already, or the search has used up its bounds."""
+        """The names in a folder, the last first: names mostly tell when they were made. None where it was entered
+        already, or the search has used up its bounds.
+        """
         names: list[str] = []
         with suppress(OSError):
             state = folder.stat()
@@ -264,7 +266,7 @@ class _Search:
                     if self._left < 0 or time.monotonic() > self._ends:
                         break
                     names.append(entry.name)
-        return sorted(names)
+        return sorted(names, reverse=True)
 
     def _is(self, path: Path, *, folder: bool) -> bool:
         if time.monotonic() > self._ends:
