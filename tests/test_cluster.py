@@ -10,7 +10,7 @@ import pytest
 
 from tests.formats import samples
 from tests.spread_work import killed_once, kills, square, straggles_once
-from tui_agent import cluster
+from tui_agent import cluster, installed
 from tui_agent.bench.bench import Plan, journal_of, run
 from tui_agent.bench.report import write
 from tui_agent.bench.run import Unit
@@ -90,7 +90,7 @@ def test_without_dask_the_extra_is_named(
     path = samples.write(tmp_path, "codex")
     path.rename(path.with_suffix(".json"))
     assert main(["analyze", str(tmp_path), "--cluster", "dask"]) == 1
-    assert "agent-tui[cluster]" in capsys.readouterr().err
+    assert installed.adding("cluster") in capsys.readouterr().err
 
 
 # --- the same results -------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ FLOORS = (
         "",
         "disk",
         "globs",
+        "installed",
         "quantities",
         "rule_book",
         "secret_names",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.formats import samples
+from tui_agent import installed
 from tui_agent.cli import main
 from tui_agent.parquet import ParquetError, ask, rows_file
 
@@ -78,7 +79,7 @@ def test_without_duckdb_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
     assert main(["analyze", str(results), "--sql", "SELECT 1"]) == 1
-    assert "agent-tui[sql]" in capsys.readouterr().err
+    assert installed.adding("sql") in capsys.readouterr().err
 
 
 def test_results_are_asked_and_not_judged(results: Path, capsys: pytest.CaptureFixture[str]) -> None:

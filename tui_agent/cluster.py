@@ -22,7 +22,7 @@ from multiprocessing import active_children, get_context
 from queue import Empty, SimpleQueue
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
-from tui_agent import __version__
+from tui_agent import __version__, installed
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -209,7 +209,7 @@ def connected(cluster: str, processes: int = 1) -> Iterator[Client]:
         from distributed import Client, LocalCluster
     except ImportError as error:
         raise ClusterError(
-            "--cluster works by Dask, which is not installed: pip install 'agent-tui[cluster]'. Without it, "
+            f"--cluster works by Dask, which is not installed: {installed.adding('cluster')}. Without it, "
             f"--cluster {LOCAL} uses the processes of this machine."
         ) from error
     with ExitStack() as stack:

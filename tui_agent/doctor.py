@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from tui_agent import __version__, processes
+from tui_agent import __version__, installed, processes
 from tui_agent.config.errors import PROVIDER_KEYS, ConfigError, models_with_keys
 from tui_agent.config.layers import PROJECT_FILE
 from tui_agent.config.mcp_servers import load_servers
@@ -44,7 +44,6 @@ from tui_agent.sandbox.mechanisms import reach
 from tui_agent.sandbox.policy import SandboxPolicy
 from tui_agent.store.mcp_trust import McpTrust
 from tui_agent.terminal_text import visible
-from tui_agent.tools.mcp.servers import INSTALL
 
 Status = Literal["ok", "advice", "broken"]
 REACH_TIMEOUT = 3.0
@@ -53,6 +52,7 @@ LEAST_FREE = 100 * 1024 * 1024
 """Bytes that should be free where sessions are kept."""
 COMPROMISED_LITELLM = frozenset({"1.82.7", "1.82.8", "1.107.0"})
 """Releases that carried foreign code (1.82.7, 1.82.8) or are reported to (1.107.0)."""
+LITELLM = ",".join(["litellm>=1.80,<2", *(f"!={version}" for version in sorted(COMPROMISED_LITELLM))])
 
 
 @dataclass(frozen=True)
@@ -143,13 +143,13 @@ def check_litellm() -> Check:
     try:
         version = metadata.version("litellm")
     except metadata.PackageNotFoundError:
-        return Check("litellm", "broken", "it is not installed", "pip install agent-tui again")
+        return Check("litellm", "broken", "it is not installed", installed.packages(LITELLM))
     if version in COMPROMISED_LITELLM:
         return Check(
             "litellm",
             "broken",
             f"{version} is a compromised release",
-            "pip install 'litellm!=1.82.7,!=1.82.8,!=1.107.0', then change every key this machine holds",
+            f"{installed.packages(LITELLM)}, then change every key this machine holds",
         )
     return Check("litellm", "ok", version)
 
@@ -299,7 +299,11 @@ def _mcp_servers(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
         ", ".join(f"{entry.name} ({entry.scope})" for entry in configured.entries) or "none that can be used"
     )
     if find_spec("mcp") is None:
-        return [Check("mcp servers", "broken", f"{names}; the package for them is missing", INSTALL)]
+        return [
+            Check(
+                "mcp servers", "broken", f"{names}; the package for them is missing", installed.adding("mcp")
+            )
+        ]
     if configured.problems:
         return [
             Check("mcp servers", "advice", "; ".join(configured.problems), "correct the entries named here")

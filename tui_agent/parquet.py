@@ -8,6 +8,8 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, NamedTuple, get_args, get_type_hints
 
+from tui_agent import installed
+
 RESULTS = "results.parquet"
 """The file in a folder of results."""
 TABLE = "runs"
@@ -48,7 +50,7 @@ def rows_file(path: Path, columns: Mapping[str, type]) -> Iterator[Callable[[Ite
         from pyarrow import parquet
     except ImportError as error:
         raise ParquetError(
-            "Parquet is written by pyarrow, which is not installed: pip install 'agent-tui[bench]'."
+            f"Parquet is written by pyarrow, which is not installed: {installed.adding('bench')}."
         ) from error
     schema = pa.schema([pa.field(name, getattr(pa, _KINDS[kind])()) for name, kind in columns.items()])
     partial = path.with_name(f"{path.name}.part")
@@ -96,7 +98,7 @@ def ask(files: Sequence[Path], sql: str) -> Answer:
         import duckdb
     except ImportError as error:
         raise ParquetError(
-            "--sql is answered by DuckDB, which is not installed: pip install 'agent-tui[sql]'."
+            f"--sql is answered by DuckDB, which is not installed: {installed.adding('sql')}."
         ) from error
     names = [str(file.resolve()) for file in files]
     with duckdb.connect(":memory:") as connection:

@@ -19,6 +19,7 @@ from tests.mcp.harness import call, connected, eventually, raw, session_with, st
 from tests.mcp.test_sdk_servers import results
 from tests.runtime.scripted import ScriptedOperator
 from tests.scripted_model import scripted_model
+from tui_agent import installed
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.runtime.operator import ApprovalReply, ServerReply
@@ -284,9 +285,7 @@ async def test_without_the_package_the_operator_is_given_the_command_that_instal
     async with session_with(tmp_path, {"a": raw(), "b": raw()}, turns()) as live:
         await eventually(lambda: live.of(events.Notice))
         assert (await live.run()).outcome is events.Outcome.ANSWERED
-        assert [
-            event.text for event in live.of(events.Notice) if "pip install 'agent-tui[mcp]'" in event.text
-        ]
+        assert [event.text for event in live.of(events.Notice) if installed.adding("mcp") in event.text]
         assert standing(live, "a").status is ServerStatus.FAILED
 
 

@@ -18,6 +18,7 @@ import pytest
 
 from tests import openai_server as server
 from tests.bench.harness import ran
+from tui_agent import installed
 from tui_agent.bench import bench
 from tui_agent.bench.bench import BenchError, Plan, finished, journal_of, pieces, read_rows, run
 from tui_agent.bench.case import all_cases
@@ -177,7 +178,7 @@ async def test_without_pyarrow_the_report_is_written_all_the_same(
         "BENCHMARK.md",
         "report.html",
     ]
-    assert "agent-tui[bench]" in capsys.readouterr().err
+    assert installed.adding("bench") in capsys.readouterr().err
 
 
 def test_the_report_says_what_cannot_be_seen_and_how_it_was_run(out: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tui_agent import installed
 from tui_agent.cli.options import Parser, UsageError, add_console_options, add_run_options, place
 
 _EXAMPLE = """
@@ -47,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
     except ModuleNotFoundError as missing:
         raise UsageError(
             f"agent-tui serve needs the package {missing.name}, which is not installed.\n"
-            "Install it with: pip install 'agent-tui[serve]'"
+            f"Install it with: {installed.adding('serve')}"
         ) from missing
     why = refusal(namespace.host, allow_remote=namespace.allow_remote)
     if why:

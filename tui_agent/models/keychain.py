@@ -9,6 +9,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tui_agent import installed
 from tui_agent.config.errors import PROVIDER_KEYS
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _keyring() -> Any:
         return import_module("keyring")
     except ImportError as error:
         raise NoKeyringError(
-            "the package keyring is not installed (pip install 'agent-tui[keyring]')"
+            f"the package keyring is not installed ({installed.adding('keyring')})"
         ) from error
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from tui_agent import untrusted_files
+from tui_agent import installed, untrusted_files
 from tui_agent.formats.importers.transcript import TranscriptError
 from tui_agent.formats.importers.values import object_at, parsed
 
@@ -351,7 +351,7 @@ def zstd_reader(path: Path) -> Any:
         except ImportError:
             continue
     why = "it is compressed (zstd), and nothing is installed that reads it."
-    raise TranscriptError(path, why, "Install it: pip install 'agent-tui[zstd]', or unpack it with `unzstd`.")
+    raise TranscriptError(path, why, f"Install it: {installed.adding('zstd')}, or unpack it with `unzstd`.")
 
 
 def _meta(path: Path) -> Record:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from tui_agent import installed
 from tui_agent.config.mcp_servers import ConfiguredServers, ServerEntry
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.tools.errors import ToolError
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 _LIST_WAIT = 2.0
 """Seconds that a request waits for lists which a server says have changed."""
-
-INSTALL = "pip install 'agent-tui[mcp]'"
 
 
 class ServerHost(Protocol):
@@ -177,10 +176,11 @@ class McpServers:
         try:
             module = await asyncio.to_thread(importlib.import_module, "tui_agent.tools.mcp.connection")
         except ImportError as error:
-            why = f"the package it needs is not installed: {INSTALL}"
+            why = f"the package it needs is not installed: {installed.adding('mcp')}"
             if not any(status is ServerStatus.FAILED for status, _ in self._refused.values()):
                 self._host.notice(
-                    f"MCP servers are configured, and the package for them is missing ({error}). {INSTALL}"
+                    f"MCP servers are configured, and the package for them is missing ({error}). "
+                    f"{installed.adding('mcp')}"
                 )
             self._refused[entry.name] = (ServerStatus.FAILED, why)
             return
