@@ -17,6 +17,7 @@ PACKAGE = "tui_agent"
 FLOORS = (
     {
         "",
+        "bounded_process",
         "disk",
         "globs",
         "installed",

@@ -23,7 +23,6 @@ METHODS = {
 OWN = {
     "agents/advisor.py": "the journal of a session of ours, below the state folder",
     "agents/answers.py": "an answer that a console of ours left, below the state folder",
-    "agents/follower.py": "/dev/null, and its own size in /proc",
     "agents/hook_client.py": "the lock of its daemon, in a folder that was looked at",
     "agents/opencode.py": "the plugin that we bring along",
     "bench/behaviours.py": "comes with the program",
@@ -31,6 +30,7 @@ OWN = {
     "bench/case.py": "comes with the program, and the scratch folder of a case",
     "bench/run.py": "scripts that come with the program",
     "bench/kept.py": "the scratch folder of a case",
+    "bounded_process.py": "/dev/null, and its own size in /proc",
     "cli/__init__.py": "/dev/null",
     "config/user_file.py": "the operator's own configuration",
     "console/looks/themes.py": "the operator's own themes",
@@ -46,6 +46,7 @@ OWN = {
     "frontend/editor.py": "a scratch file of ours",
     "frontend/preferences.py": "our own state",
     "frontend/prompt_history.py": "our own state",
+    "installed.py": "what an installer noted of this copy",
     "models/borrowed.py": "sockets and locks of ours",
     "models/catalogue.py": "comes with litellm",
     "models/host.py": "the streams it was started with",

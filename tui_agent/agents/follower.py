@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import signal
 import socket
-import sys
-import time
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
+from tui_agent import bounded_process
 from tui_agent.agents.followed import Followed
 from tui_agent.core import events
 from tui_agent.core.recovery.policy import RecoveryPolicy
@@ -32,8 +28,6 @@ _LAST_LOOK = 10.0
 """Seconds for what the agent wrote last."""
 _BEGINNING = 10.0
 """Seconds to list the sessions that are there already."""
-_GONE = 0.5
-"""Seconds to wait for the end of the process."""
 _LONGEST = 1 << 24
 """Bytes of an answer."""
 _MOST = 200
@@ -72,18 +66,7 @@ class Follower:
         """Why nothing more is known of the session; empty while it is followed."""
 
     def __enter__(self) -> Self:
-        self._channel, theirs = socket.socketpair()
-        self._pid = os.fork()
-        if self._pid == 0:
-            code = 1
-            try:
-                self._channel.close()
-                _bounded()
-                _serve(theirs, self._followed)
-                code = 0
-            finally:
-                os._exit(code)
-        theirs.close()
+        self._pid, self._channel = bounded_process.fork(self._serve, MEMORY)
         return self
 
     def __exit__(
@@ -130,39 +113,15 @@ class Follower:
         return self._streams
 
     def _end(self) -> None:
-        """End the process. One that its file system does not let go of is left behind: it is killed already."""
-        if self._pid == 0:
-            return
-        with suppress(ProcessLookupError):
-            os.kill(self._pid, signal.SIGKILL)
-        ends = time.monotonic() + _GONE
-        with suppress(ChildProcessError):
-            while os.waitpid(self._pid, os.WNOHANG)[0] == 0 and time.monotonic() < ends:
-                time.sleep(0.005)
-        self._pid = 0
+        if self._pid:
+            bounded_process.end(self._pid)
+            self._pid = 0
+
+    def _serve(self, channel: socket.socket) -> None:
+        _serve(channel, self._followed)
 
 
 # --- in the process ---------------------------------------------------------------------------------------------------
-
-
-def _bounded() -> None:
-    """Hear no signal of the terminal, write nowhere, end with the parent, and take no more memory than `MEMORY`."""
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN if number is not signal.SIGTERM else signal.SIG_DFL)
-    null = os.open(os.devnull, os.O_RDWR)
-    for stream in range(3):
-        os.dup2(null, stream)
-    if sys.platform == "linux":
-        import ctypes
-        import resource
-
-        death_signal = 1
-        ctypes.CDLL(None).prctl(death_signal, signal.SIGKILL)
-        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
-        most = pages * resource.getpagesize() + MEMORY
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        if hard == resource.RLIM_INFINITY or most < hard:
-            resource.setrlimit(resource.RLIMIT_AS, (most, hard))
 
 
 def _serve(channel: socket.socket, followed: Followed) -> None:

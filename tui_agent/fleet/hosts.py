@@ -67,7 +67,11 @@ class LocalHost:
         """See `Host.messages`."""
         stdout = self._child.process.stdout
         while stdout is not None and (line := await stdout.readline()).endswith(b"\n"):
-            yield wire.from_worker.validate_json(line)
+            try:
+                message = wire.from_worker(line)
+            except ValueError:
+                break  # no worker of ours says that
+            yield message
         await self._child.end()
         await self._listening
 
@@ -112,7 +116,11 @@ class RemoteHost:
         """See `Host.messages`."""
         while (lines := await self._lines.get()) is not None:
             for line in lines:
-                yield wire.from_worker.validate_json(line)
+                try:
+                    message = wire.from_worker(line)
+                except ValueError:
+                    continue
+                yield message
         await asyncio.to_thread(self._process.close)
 
     async def end(self) -> None:

@@ -68,7 +68,7 @@ class Watcher:
         if now - self._searched >= SEARCH:
             self._searched = now
             for path in find_transcripts([self._folder]):
-                self._sessions.setdefault(path, _Session(Watched(path)))
+                self._sessions.setdefault(path, _Session(Watched(path, within=self._folder)))
         changed = []
         for path, session in self._sessions.items():
             try:

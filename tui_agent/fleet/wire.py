@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import json
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic_core import PydanticSerializationError
 
 from tui_agent.fleet.row import RunRow
 
@@ -16,8 +18,11 @@ class Message(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def line(self) -> bytes:
-        """The message as it is sent."""
-        return self.model_dump_json().encode("utf-8", "replace") + b"\n"
+        """The message as it is sent. Half characters, as in names of files that are no UTF-8, come through whole."""
+        try:
+            return self.model_dump_json().encode() + b"\n"
+        except PydanticSerializationError:
+            return json.dumps(self.model_dump(), allow_nan=False).encode() + b"\n"
 
 
 # --- to a worker -----------------------------------------------------------------------------------------------
@@ -122,5 +127,31 @@ class Failed(Message):
 
 ToWorker = Begin | Answer | Stop | StillThere | Leave
 FromWorker = Opened | Wrote | Stands | Asks | Withdrawn | Ended | Failed
-to_worker: TypeAdapter[ToWorker] = TypeAdapter(Annotated[ToWorker, Field(discriminator="type")])
-from_worker: TypeAdapter[FromWorker] = TypeAdapter(Annotated[FromWorker, Field(discriminator="type")])
+_to_worker: TypeAdapter[ToWorker] = TypeAdapter(Annotated[ToWorker, Field(discriminator="type")])
+_from_worker: TypeAdapter[FromWorker] = TypeAdapter(Annotated[FromWorker, Field(discriminator="type")])
+
+
+def for_worker(line: bytes) -> ToWorker:
+    """The message of a line. Raises `ValueError` for what is none."""
+    return _message(_to_worker, line)
+
+
+def from_worker(line: bytes) -> FromWorker:
+    """The message of a line. Raises `ValueError` for what is none."""
+    return _message(_from_worker, line)
+
+
+T = TypeVar("T")
+
+
+def _message(kind: TypeAdapter[T], line: bytes) -> T:
+    try:
+        return kind.validate_json(line)
+    except ValueError:
+        # Half characters: pydantic's own reader of JSON takes none.
+        if b"\\ud" not in line:
+            raise
+    try:
+        return kind.validate_python(json.loads(line))
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error

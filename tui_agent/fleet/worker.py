@@ -211,7 +211,7 @@ class Worker:
     async def serve(self, messages: asyncio.StreamReader) -> None:
         """Take messages, one a line, until there are no more."""
         while line := await messages.readline():
-            match wire.to_worker.validate_json(line):
+            match wire.for_worker(line):
                 case wire.Begin() as begin:
                     self._runs[begin.run] = run = Run(begin, self._send, self._hosted)
                     self._keep(run.carry_out(self._scratch))
