@@ -29,8 +29,9 @@ def replace_whole(path: Path, content: str | bytes, *, mode: int = 0o600) -> Non
     beside = path.with_name(f".{path.name[:200]}.{os.getpid()}.part")
     data = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
     try:
+        beside.unlink(missing_ok=True)  # one that was left behind, or a pipe that would be waited for
         with open(
-            beside, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, mode)
+            beside, "xb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, mode)
         ) as file:
             with suppress(FileNotFoundError):
                 os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))

@@ -205,6 +205,7 @@ class Supervisor:
                 os.close(leash)
                 await processes.uncancelled(_read_out(reading))
         await self._follower.end()
+        self._say_unfollowed()
         if self._follower.stand.replied:
             self._faults = self._faults.answered()
         if ended.decided is None and not ended.advice:
