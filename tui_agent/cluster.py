@@ -21,6 +21,7 @@ from itertools import islice
 from multiprocessing import active_children, get_context
 from queue import Empty, SimpleQueue
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
+from urllib.parse import urlsplit
 
 from tui_agent import __version__, installed
 
@@ -196,6 +197,14 @@ def _end_with_parent(parent: int) -> None:
 
 
 # --- Dask ------------------------------------------------------------------------------------------------------
+
+
+def is_open(cluster: str) -> bool:
+    """Whether the address is of another machine, and its connections are known by no certificate."""
+    address = urlsplit(cluster if "://" in cluster else f"tcp://{cluster}")
+    local = cluster in {LOCAL, DASK_HERE} or address.scheme == "inproc"
+    here = (address.hostname or "").startswith("127.") or address.hostname in {"localhost", "::1"}
+    return not (local or here) and address.scheme not in {"tls", "wss"}
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from tui_agent.analysis import table
 from tui_agent.analysis.runs import FileReport, reports
 from tui_agent.analysis.table import COLUMNS, answer_text, rows_of
 from tui_agent.cli.interrupts import sigterm_interrupts
-from tui_agent.cli.options import Parser, UsageError, add_cluster_option
+from tui_agent.cli.options import Parser, UsageError, add_cluster_option, say_of_open_cluster
 from tui_agent.cluster import ClusterError
 from tui_agent.core.names import POLICIES
 from tui_agent.parquet import RESULTS, ParquetError, ask, results_in, rows_file
@@ -92,6 +92,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.html is not None and not options.html.parent.is_dir():
         sys.stderr.write(f"agent-tui analyze: the folder of {options.html} does not exist. Make it first.\n")
         return 2
+    say_of_open_cluster(options.cluster)
     results = [found for path in options.paths if (found := results_in(path))]
     try:
         if not results:

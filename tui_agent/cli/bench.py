@@ -18,7 +18,7 @@ from tui_agent.bench.policies import ADVISED, CONTESTANTS, STANDARD
 from tui_agent.bench.report import write
 from tui_agent.bench.run import RealModel
 from tui_agent.cli.interrupts import sigterm_interrupts
-from tui_agent.cli.options import Parser, UsageError, add_cluster_option, overrides
+from tui_agent.cli.options import Parser, UsageError, add_cluster_option, overrides, say_of_open_cluster
 from tui_agent.cluster import ClusterError
 from tui_agent.config.settings import load_settings
 
@@ -100,6 +100,7 @@ def _bench(options: argparse.Namespace) -> int:
         raise UsageError(
             f"agent-tui bench: {advised[0]} advises the scripted models alone; leave out --model."
         )
+    say_of_open_cluster(options.cluster)
     plan = Plan(
         cases=tuple(case.id for case in chosen(options.cases)),
         behaviours=_names(options.behaviours, BEHAVIOURS, "--behaviours"),

@@ -20,6 +20,7 @@ from tui_agent.cli.options import (
     count,
     one_of,
     overrides,
+    say_of_open_cluster,
 )
 from tui_agent.cluster import ClusterError
 from tui_agent.fleet.fleet import Bounds
@@ -119,6 +120,7 @@ def main(arguments: Sequence[str]) -> int:
         raise UsageError(
             f"agent-tui fleet: {options.tasks} is no file. Name a file with one task on each line."
         )
+    say_of_open_cluster(options.cluster)
     start = FleetArguments(
         tasks=options.tasks,
         bounds=Bounds(options.at_once, options.max_fleet_cost, options.max_fleet_time),

@@ -6,6 +6,7 @@ Values are checked lightly here, so that a slip is reported before a screen open
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 from textwrap import indent
@@ -13,6 +14,7 @@ from typing import Any, NoReturn
 
 from tui_agent.config.errors import nearest
 from tui_agent.core.names import APPROVALS, ON_LIMIT, POLICIES, REASONING_EFFORTS, SANDBOX_MODES
+from tui_agent.terminal_text import one_line
 
 
 class UsageError(Exception):
@@ -203,6 +205,17 @@ def add_cluster_option(parser: Parser) -> None:
         help="local: processes of this machine (default); dask: a Dask cluster on it; or the address of a Dask\n"
         "scheduler, as tcp://HOST:8786 (docs/CLUSTER.md)",
     )
+
+
+def say_of_open_cluster(address: str) -> None:
+    """A line on standard error where anybody on the way to a cluster could have code run, here too."""
+    from tui_agent.cluster import is_open
+
+    if is_open(address):
+        sys.stderr.write(
+            f"agent-tui: {one_line(address, 80)} is known by no certificate: whoever is on the way to it can run code "
+            "on its workers and here. With tls:// it is (docs/CLUSTER.md).\n"
+        )
 
 
 def add_place_options(parser: Parser) -> None:

@@ -66,10 +66,13 @@ class LocalHost:
     async def messages(self) -> AsyncIterator[wire.FromWorker]:
         """See `Host.messages`."""
         stdout = self._child.process.stdout
-        while stdout is not None and (line := await stdout.readline()).endswith(b"\n"):
+        while stdout is not None:
             try:
+                line = await stdout.readline()
+                if not line.endswith(b"\n"):
+                    break
                 message = wire.from_worker(line)
-            except ValueError:
+            except ValueError:  # also of a line without an end
                 break  # no worker of ours says that
             yield message
         await self._child.end()

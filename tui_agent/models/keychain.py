@@ -36,7 +36,7 @@ def keep(variable: str, key: str) -> None:
     keyring = _keyring()
     try:
         keyring.set_password(SERVICE, variable, key)
-    except keyring.errors.KeyringError as error:
+    except Exception as error:  # a backend raises whatever its own library does
         raise NoKeyringError(f"no keyring of this system could be used ({type(error).__name__})") from error
 
 
@@ -47,7 +47,7 @@ def forget(variable: str) -> bool:
         keyring.delete_password(SERVICE, variable)
     except keyring.errors.PasswordDeleteError:
         return False
-    except keyring.errors.KeyringError as error:
+    except Exception as error:
         raise NoKeyringError(f"no keyring of this system could be used ({type(error).__name__})") from error
     return True
 
