@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from tests.formats import samples
 from tests.watch import recordings
 from tests.watch.growth import LATER, Growth, told
+from tui_agent import installed
 from tui_agent.core import events
 from tui_agent.core.fold import fold
 from tui_agent.formats.importers.load import Imported, judge, load_transcripts
@@ -182,7 +184,7 @@ def test_without_a_reader_of_zstd_it_is_said_what_to_install(
         monkeypatch.setitem(__import__("sys").modules, name, None)
     path = tmp_path / "rollout-1.jsonl.zst"
     path.write_bytes(b"\x28\xb5\x2f\xfd")
-    with pytest.raises(TranscriptError, match=r"pip install 'agent-tui\[zstd\]'"):
+    with pytest.raises(TranscriptError, match=re.escape(installed.adding("zstd"))):
         load_transcripts(path)
 
 

@@ -26,7 +26,7 @@ from tui_agent.store.journal_index import EventList
 from tui_agent.store.provenance import is_foreign
 from tui_agent.store.redaction import Redactor
 from tui_agent.watch.following import follow
-from tui_agent.watch.places import RUNNING
+from tui_agent.watch.places import RUNNING, root_of
 from tui_agent.watch.watched import Watched
 
 _REACHES = (
@@ -99,4 +99,5 @@ async def open_watch(arguments: ConsoleArguments) -> WatchedSession:
     policy = preset(settings.policy, **settings.recovery.overrides())
     source = EventList()
     recorded = Recorded(Replay(source), OpenedRecording(path, source, foreign=True), settings)
-    return WatchedSession(Watched(path, policy, rejudge=settings.asked_policy), source, recorded, settings)
+    watched = Watched(path, policy, rejudge=settings.asked_policy, within=root_of(path))
+    return WatchedSession(watched, source, recorded, settings)

@@ -52,55 +52,60 @@ def _home(variable: str, name: str) -> Path:
     return Path(os.environ.get(variable) or Path.home() / name)
 
 
-_Place = tuple[Path, Path]
-"""A session, and the folder that it was found in."""
+@dataclass(frozen=True)
+class _Search:
+    """Where sessions of an agent are: in a folder, by a pattern."""
+
+    root: Path
+    pattern: str
+    folders: bool = False
+    inside: str = ""
+    """The file that a folder has to hold."""
+    above: bool = False
+    """What is found is in the session's folder."""
+
+    def found(self) -> Iterator[Path]:
+        """The sessions."""
+        for path in untrusted_files.found(self.root, self.pattern, folders=self.folders, own=True):
+            if not self.inside or untrusted_files.is_file(path / self.inside, self.root):
+                yield path.parent if self.above else path
 
 
-def _files_in(root: Path, pattern: str) -> Iterator[_Place]:
-    return ((path, root) for path in untrusted_files.found(root, pattern, own=True))
+def _claude_code() -> list[_Search]:
+    return [_Search(_home("CLAUDE_CONFIG_DIR", ".claude") / "projects", "*/*.jsonl")]
 
 
-def _folders_in(root: Path, pattern: str, inside: str = "") -> Iterator[_Place]:
-    """Folders that hold a file of the name `inside`, where that is given."""
-    for folder in untrusted_files.found(root, pattern, folders=True, own=True):
-        if not inside or untrusted_files.is_file(folder / inside, root):
-            yield folder, root
-
-
-def _claude_code() -> Iterable[_Place]:
-    return _files_in(_home("CLAUDE_CONFIG_DIR", ".claude") / "projects", "*/*.jsonl")
-
-
-def _codex() -> Iterable[_Place]:
+def _codex() -> list[_Search]:
     home = _home("CODEX_HOME", ".codex")
-    for folder in ("sessions", "archived_sessions"):
-        yield from _files_in(home / folder, "**/rollout-*.jsonl*")
+    return [_Search(home / folder, "**/rollout-*.jsonl*") for folder in ("sessions", "archived_sessions")]
 
 
-def _gemini_cli() -> Iterable[_Place]:
-    return _files_in(_home("GEMINI_CLI_HOME", "") / ".gemini" / "tmp", "*/chats/session-*.json*")
+def _gemini_cli() -> list[_Search]:
+    return [_Search(_home("GEMINI_CLI_HOME", "") / ".gemini" / "tmp", "*/chats/session-*.json*")]
 
 
-def _copilot() -> Iterable[_Place]:
-    return _files_in(_home("COPILOT_HOME", ".copilot") / "session-state", "*/events.jsonl")
+def _copilot() -> list[_Search]:
+    return [_Search(_home("COPILOT_HOME", ".copilot") / "session-state", "*/events.jsonl")]
 
 
-def _mistral_vibe() -> Iterable[_Place]:
+def _mistral_vibe() -> list[_Search]:
     sessions = _home("VIBE_HOME", ".vibe") / "logs" / "session"
-    yield from _folders_in(sessions, "session_*", "messages.jsonl")
-    yield from _folders_in(sessions, "unified/*", "CURRENT")
+    return [
+        _Search(sessions, "session_*", folders=True, inside="messages.jsonl"),
+        _Search(sessions, "unified/*", folders=True, inside="CURRENT"),
+    ]
 
 
-def _openhands() -> Iterable[_Place]:
+def _openhands() -> list[_Search]:
     root = _home("OPENHANDS_HOME", ".openhands") / "conversations"
-    return ((folder.parent, root) for folder, _ in _folders_in(root, "*/events"))
+    return [_Search(root, "*/events", folders=True, above=True)]
 
 
-def _opencode() -> Iterable[_Place]:
-    return _files_in(_home("XDG_DATA_HOME", ".local/share") / "opencode", "opencode.db")
+def _opencode() -> list[_Search]:
+    return [_Search(_home("XDG_DATA_HOME", ".local/share") / "opencode", "opencode.db")]
 
 
-AGENTS: dict[str, Callable[[], Iterable[_Place]]] = {
+AGENTS: dict[str, Callable[[], list[_Search]]] = {
     "claude-code": _claude_code,
     "codex": _codex,
     "gemini-cli": _gemini_cli,
@@ -116,14 +121,16 @@ NAMES = (*AGENTS, OURS)
 
 def sessions_of(agent: str, state_dir: Path) -> list[Found]:
     """The sessions of an agent, the newest first."""
-    return _newest(agent, _paths(agent, state_dir))
+    places = [_Search(sessions_folder(state_dir), f"*/{JOURNAL_NAME}", above=True)]
+    if agent != OURS:
+        places = AGENTS[agent]()
+    return _newest(agent, ((path, place.root) for place in places for path in place.found()))
 
 
-def _paths(agent: str, state_dir: Path) -> Iterable[_Place]:
-    if agent == OURS:
-        root = sessions_folder(state_dir)
-        return ((journal.parent, root) for journal, _ in _files_in(root, f"*/{JOURNAL_NAME}"))
-    return AGENTS[agent]()
+def root_of(path: Path) -> Path | None:
+    """The folder of an agent's sessions in which a session is; None for one from elsewhere."""
+    roots = (place.root for places in AGENTS.values() for place in places())
+    return next((root for root in roots if path.is_relative_to(root)), None)
 
 
 def sessions_below(folder: Path) -> list[Found]:
@@ -146,7 +153,7 @@ def _age(found: Found) -> float:
     return -found.modified
 
 
-def _newest(agent: str, paths: Iterable[_Place]) -> list[Found]:
+def _newest(agent: str, paths: Iterable[tuple[Path, Path]]) -> list[Found]:
     dated: list[Found] = []
     for path, within in paths:
         if is_database(path):
