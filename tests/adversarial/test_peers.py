@@ -503,3 +503,27 @@ def test_long_runtime_folder(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> 
         hook_client._connected(descriptor, path).close()
     os.close(descriptor)
     assert resource.getrlimit(resource.RLIMIT_CORE)  # that of the tests is as it was
+
+
+@attack(
+    "Another version of the program is installed where the daemon's interpreter looks first",
+    "The daemon is of the copy whose hook has begun it",
+    fell="it was the other version, which did not know how it was begun: each hook cost ten seconds",
+)
+def test_another_version_is_installed(runtime: Path) -> None:
+    other = runtime / "other" / "tui_agent" / "agents"
+    other.mkdir(parents=True)
+    for folder in (other.parent, other):
+        (folder / "__init__.py").touch()
+    (other / "daemon.py").write_text("def main():\n    raise SystemExit(1)\n")
+    ours = str(Path(door.__file__).resolve().parents[2])
+    run = hook_client._RUN.format(package=ours).replace("\nmain()", "\nprint(main.__code__.co_filename)")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", run],
+        env={**os.environ, "PYTHONPATH": str(other.parents[1])},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout.strip() == daemon.__file__

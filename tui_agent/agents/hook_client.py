@@ -24,6 +24,16 @@ _SECRET = (b"KEY", b"TOKEN", b"SECRET", b"PASS", b"PWD", b"CRED", b"PAT")
 """Parts of the names of variables whose values may stand in an event, and must not reach the disk."""
 _KEPT = (b"PATH=", b"LANG=", b"LC_", b"TZ=", b"TMPDIR=", b"LD_LIBRARY_PATH=", *_PASSED)
 """Beginnings of the variables that a daemon has of its own; it has none that may be a key."""
+_RUN = """
+import importlib.util, sys
+found = importlib.util.spec_from_file_location("tui_agent", {package!r} + "/tui_agent/__init__.py")
+sys.modules["tui_agent"] = made = importlib.util.module_from_spec(found)
+found.loader.exec_module(made)
+sys.path.append({package!r})
+from tui_agent.agents.daemon import main
+main()
+"""
+"""What a daemon is: of this very copy, whichever is installed where its interpreter looks first."""
 _FOLDER = getattr(posix, "O_PATH", posix.O_RDONLY) | posix.O_DIRECTORY | posix.O_CLOEXEC
 _STICKY = 0o1000
 _CHANGEABLE = 0o022
@@ -190,7 +200,7 @@ def _start(folder: int, path: str) -> None:
             if os.fork() == 0:
                 os.chdir("/")
                 package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-                run = f"import sys; sys.path.append({package!r}); from tui_agent.agents.daemon import main; main()"
+                run = _RUN.format(package=package)
                 words = [sys.executable, "-P", "-c", run, path, str(lock), str(folder)]
                 os.execve(sys.executable, words, own_variables(posix.environ))
         finally:
