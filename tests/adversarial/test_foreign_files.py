@@ -117,13 +117,13 @@ def planted(home: Path, how: str) -> None:
 
 AMONG = {
     "pipe": ("A named pipe", HUNG),
-    "device": ("A link to /dev/zero", ENDLESS),
+    "device": ("A link to /dev/zero", "it was listed as a session"),
     "sparse": ("A file of 10 GB without content", ""),
     "socket": ("A socket", ""),
     "circle": ("Links that make a circle of folders", ""),
     "link_out": ("A link to a file elsewhere at home", LED_OUT),
     "folder_out": ("A link to a folder elsewhere at home", LED_OUT),
-    "pipe_of_root": ("A named pipe that should say the workspace", HUNG),
+    "pipe_of_root": ("A named pipe that should say the workspace", ""),
     "pipe_beside": ("Named pipes for a sub-agent's records and for grades", HUNG),
     "deep": ("Folders sixty deep beside the session", ""),
 }
@@ -263,7 +263,7 @@ def test_folders_that_are_analyzed(row: Attack, tmp_path: Path) -> None:
         Attack(f"{name}_named_outright", f"`watch` and `analyze` on {what}", holds, fell, value=name)
         for name, what, holds, fell in (
             ("pipe", "a named pipe", "They say that it is no file, and end", "they waited for a writer"),
-            ("device", "a link to /dev/zero", "They say that it is no file, and end", ENDLESS),
+            ("device", "a link to /dev/zero", "They say that it is no file, and end", ""),
             ("sparse", "a file of 10 GB without content", "They say that it is too large, and end", ""),
         )
     )
@@ -387,7 +387,7 @@ def database(folder: Path, how: str) -> Path:
         case "large_values":
             connection.execute("UPDATE part SET data = zeroblob(3000000)")
         case "other_kinds":
-            connection.execute("UPDATE part SET time_created = 'late', time_updated = NULL")
+            connection.execute("UPDATE part SET time_created = 'late', time_updated = 'late' WHERE rowid % 2")
             connection.execute("UPDATE session SET directory = x'00ff', title = 7")
         case "random":
             data = bytearray(path.read_bytes())
@@ -404,11 +404,11 @@ def database(folder: Path, how: str) -> Path:
         Attack(f"database_{name}", what, "Searching and reading end, in words", fell, value=name)
         for name, what, fell in (
             ("pipe", "A named pipe in the place of OpenCode's database", ""),
-            ("log_pipe", "A named pipe in the place of the database's log", "SQLite waited for its writer"),
+            ("log_pipe", "A named pipe in the place of the database's log", ""),
             ("link_out", "A link to a database elsewhere", LED_OUT),
             ("endless_view", "A view without an end in the place of the sessions", "it never ended"),
             ("large_values", "Values larger than any that is taken", "each was held"),
-            ("other_kinds", "Texts and nothing for times, bytes for a folder", "comparing them ended us"),
+            ("other_kinds", "Texts for times, bytes for a folder", "comparing them ended us"),
             ("random", "A database in which every hundredth byte was changed", ""),
         )
     )
@@ -471,7 +471,7 @@ PLACES = (
             "It counts as missing, and nothing waits",
             "the start or the first checkpoint waited for good"
             if kind == "a_pipe" and name in {"head", "exclude", "ignore"}
-            else "it was read until memory ended"
+            else ENDLESS
             if kind == "a_device" and name in {"head", "exclude", "ignore"}
             else "",
             value=(name, kind),

@@ -162,12 +162,12 @@ def test_what_settings_may_be(row: Attack, cli: CommandLine, settings: Path) -> 
             (
                 "file_is_a_link",
                 "A checkout whose settings are a link to the user's own",
-                "they were changed for all projects",
+                "the link was replaced by a file",
             ),
             (
                 "file_is_a_dangling_link",
                 "A checkout whose settings are a link to a file that is not there",
-                "it was made there",
+                "the link was replaced by a file",
             ),
             (
                 "folder_is_swapped",

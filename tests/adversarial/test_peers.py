@@ -342,7 +342,7 @@ def bother(how: str, whole: bytes, called: Callable[[bytes], socket.socket]) -> 
                 "it held up all others for good",
             ),
             ("close_half", "Callers that close the end at which they write, half way", ""),
-            ("do_not_read", "Callers that never read their answers", SLOW),
+            ("do_not_read", "Callers that never read their answers", ""),
             ("lie", "Lengths that are negative, too large, no numbers, or missing", ""),
             ("leave", "Callers that leave before they are answered", ""),
         )
