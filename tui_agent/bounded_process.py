@@ -84,8 +84,9 @@ def _bind(memory: int) -> None:
         import resource
 
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
-        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
-        most = pages * resource.getpagesize() + memory
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        if hard == resource.RLIM_INFINITY or most < hard:
-            resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+        with suppress(OSError):  # without /proc nobody knows what it takes already
+            pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+            most = pages * resource.getpagesize() + memory
+            _, hard = resource.getrlimit(resource.RLIMIT_AS)
+            if hard == resource.RLIM_INFINITY or most < hard:
+                resource.setrlimit(resource.RLIMIT_AS, (most, hard))

@@ -21,6 +21,7 @@ from tests.adversarial.ending import ends, ends_here
 from tests.formats import samples
 from tui_agent import parquet
 from tui_agent.cli import main
+from tui_agent.cli.options import say_of_open_cluster
 from tui_agent.cluster import connected, is_open
 from tui_agent.fleet import hosts, wire
 from tui_agent.fleet.tasks import read_tasks
@@ -186,9 +187,11 @@ def test_cluster_of_ours_without_a_certificate(tmp_path: Path) -> None:
         )
     )
 )
-def test_addresses_of_clusters(row: Attack) -> None:
+def test_addresses_of_clusters(row: Attack, capsys: pytest.CaptureFixture[str]) -> None:
     address, is_said = row.value
     assert is_open(address) is is_said
+    say_of_open_cluster(address)
+    assert ("can run code" in capsys.readouterr().err) is is_said
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
