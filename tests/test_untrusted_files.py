@@ -41,7 +41,6 @@ OWN = {
     "fleet/tasks.py": "named by the operator, who may give a pipe",
     "fleet/worker.py": "the streams it was started with",
     "formats/exporters/html.py": "comes with the program",
-    "frontend/arguments.py": "the operator's own configuration",
     "frontend/editor.py": "a scratch file of ours",
     "frontend/preferences.py": "our own state",
     "frontend/prompt_history.py": "our own state",

@@ -13,6 +13,8 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from tui_agent import untrusted_files
+
 if TYPE_CHECKING:
     from tui_agent.fleet.opening import FleetArguments
     from tui_agent.frontend.commands.view import ChosenSession
@@ -105,11 +107,15 @@ def wanted_early(key: str, arguments: ConsoleArguments) -> object:
     return given or _in_file(key, arguments.config)
 
 
+_LARGEST = 1_000_000
+"""Bytes of a configuration."""
+
+
 def _in_file(key: str, config: Path | None) -> object:
     from platformdirs import user_config_path
 
     path = config or user_config_path("agent-tui", appauthor=False) / "config.toml"
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8")).get(key)
+        return tomllib.loads(untrusted_files.content(path, _LARGEST).decode()).get(key)
     except (OSError, ValueError):
         return None
