@@ -21,6 +21,7 @@ from tui_agent.config.profiles import FallbackSettings, ModelParameters, ModelPr
 from tui_agent.config.sections import (
     EnvironmentSettings,
     HookSettings,
+    PermissionSettings,
     RecoverySection,
     SandboxSettings,
     WebSettings,
@@ -172,6 +173,7 @@ def page() -> str:
     parts += [
         "## `[permissions]`\n",
         permissions + "\n",
+        _table(PermissionSettings, without=("allow", "ask", "deny")),
         "## `[sandbox]` †\n",
         sandbox + "\n",
         _table(SandboxSettings),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tui_agent.call_names import short_input
 from tui_agent.core import events
-from tui_agent.core.names import FINISH, UPDATE_PLAN
+from tui_agent.core.names import FINISH, READS_ONLY, UPDATE_PLAN
 from tui_agent.core.projections.background import in_words
 from tui_agent.quantities import counted, resets, seconds
 from tui_agent.terminal_text import one_line, revealed_line
@@ -35,6 +35,9 @@ WORDS = Signs(
     "done:", "findings:", "failed:", "not run:", "question:", "summary:", "notice:", "background:", "verdict:"
 )
 """For eyes that cannot see a glyph, and for terminals that have none."""
+
+
+RAN_UNASKED = f"ran unasked: {READS_ONLY}"
 
 
 def event_line(event: events.Event, signs: Signs, answer: Answer = "") -> str:
@@ -108,7 +111,12 @@ def _by(rule: str) -> str:
     return f" [{one_line(rule)}]" if rule else ""
 
 
+def _unasked(event: events.ToolStarted, signs: Signs) -> str:
+    return f"{signs.ok} {RAN_UNASKED}: {call_words(event)}" if event.reads_only else ""
+
+
 _MAKERS: dict[type[events.Event], Callable[[Any, Signs], str]] = {
+    events.ToolStarted: _unasked,
     events.ToolSucceeded: lambda event, signs: f"{signs.ok} {call_words(event)} ({seconds(event.duration)})",
     events.ToolRefused: _refused,
     events.ToolCancelled: lambda event, signs: f"{signs.refused} {call_words(event)}: cancelled",

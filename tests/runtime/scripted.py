@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
+from tui_agent.permissions.uses import OF_RULES, Uses
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline, ServerReply
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
@@ -55,6 +56,10 @@ class ScriptedTool:
     effect: Effect = Effect.READ
     executed: list[str] = field(default_factory=list)
     description: str = "A tool with scripted outcomes."
+
+    @property
+    def uses(self) -> Uses:
+        return OF_RULES.get(self.name, {})
 
     @property
     def parameters(self) -> dict[str, Any]:

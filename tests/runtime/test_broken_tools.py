@@ -6,13 +6,14 @@ import os
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import pytest
 
 from tests.runtime.session_harness import LiveSession, replayed, start_session
 from tui_agent.config.sections import HookSettings
 from tui_agent.core import events
+from tui_agent.permissions.uses import Use, Uses
 from tui_agent.runtime import executor, hooks, instructions
 from tui_agent.runtime.approvals import Approvals
 from tui_agent.runtime.recorder import RecordingFailed
@@ -41,6 +42,7 @@ class Raises:
 
     name = "fragile"
     effect = Effect.READ
+    uses: ClassVar[Uses] = {"path": Use.READS}
     description = "Raises."
     parameters: dict[str, Any] = {"type": "object", "properties": {"path": {"type": "string"}}}
 

@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -17,6 +17,7 @@ from tests.full_disk import FullDisk
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import LiveSession, assert_coherent, replayed, start_session
 from tui_agent.core import events
+from tui_agent.permissions.uses import Uses
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply
 from tui_agent.tools.registry import ToolRegistry
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
@@ -132,6 +133,7 @@ class Meeting:
     """A tool whose calls wait for each other, so that they end only when they run at the same time."""
 
     name, description, parameters = "meet", "Waits for its siblings.", {"type": "object"}
+    uses: ClassVar[Uses] = {}
 
     def __init__(self, effect: Effect, parties: int) -> None:
         self.effect = effect

@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 
 from tests.tools.box import Box
 from tui_agent.core.events import Failure, FailureKind, ToolCall
+from tui_agent.permissions.uses import Use, Uses
 from tui_agent.tools.dialogue import FinishRun, OutsideLoopError
 from tui_agent.tools.registry import InvalidCall, ToolRegistry, default_tools
 from tui_agent.tools.tool import Effect
@@ -307,6 +308,7 @@ def test_a_call_fits_exactly_where_its_schema_says_so(schema: Any, arguments: An
         name = "probe"
         parameters: ClassVar[dict[str, Any]] = schema
         accepted: ClassVar[dict[str, Any]] = schema
+        uses: ClassVar[Uses] = dict.fromkeys(schema.get("properties", {}), Use.SAYS)
 
     try:
         right = not [*Draft202012Validator(schema).iter_errors(arguments)]

@@ -145,6 +145,7 @@ class InWorld:
         self._tool = tool
         self._world = world
         self.name, self.description, self.effect = tool.name, tool.description, tool.effect
+        self.uses = tool.uses
         self.parameters = tool.parameters
         self.accepted = getattr(tool, "accepted", tool.parameters)
 

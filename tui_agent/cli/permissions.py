@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import sys
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from tui_agent.config.settings import Settings, load_settings
 from tui_agent.core.names import APPROVALS, Decision
 from tui_agent.permissions.judge import Judgement, Permissions
 from tui_agent.permissions.rules import COMMAND_TOOL
+from tui_agent.session.sandboxes import tried_out
 from tui_agent.store.kept_rules import KeptRules
 from tui_agent.terminal_text import revealed_line, visible
 from tui_agent.tools.registry import default_tools, subject_key
@@ -105,10 +107,16 @@ def _explain(settings: Settings, namespace: argparse.Namespace) -> int:
     tool = default_tools().get(name)
     arguments: dict[str, Any] = {subject_key(tool): namespace.subject}
     kept = KeptRules(settings.state_dir, settings.workspace)
+    sandbox = asyncio.run(tried_out(settings))
     permissions = Permissions(
-        [*settings.permission_rules(), *kept.rules()], settings.workspace, settings.approve
+        [*settings.permission_rules(), *kept.rules()],
+        settings.workspace,
+        settings.approve,
+        reads_free=settings.permissions.reads == "allow" and sandbox.is_closed,
+        confined=sandbox.mechanism is not None,
     )
-    judgement = permissions.judge(name, tool.effect if tool is not None else "command", arguments)
+    effect, uses = ("command", None) if tool is None else (tool.effect, tool.uses)
+    judgement = permissions.judge(name, effect, arguments, uses)
     would = permissions.suggestions(name, arguments, judgement)
     if namespace.json:
         findings = [

@@ -228,6 +228,10 @@ def without_personal_keys(layer: Layer, user: Layer, defaults: Mapping[str, Any]
         del rules["allow"]
         why = "a checkout may only narrow what you permit, by `ask` and `deny`"
         problems.append(_not_a_projects(layer, "permissions.allow", why))
+    if isinstance(rules, dict) and rules.get("reads", "ask") != "ask":
+        del rules["reads"]
+        why = "a checkout may only narrow what you permit, by `ask`"
+        problems.append(_not_a_projects(layer, "permissions.reads", why))
     for key in LIMITS:
         section, _, name = key.rpartition(".")
         table, users = (each.values.get(section, {}) if section else each.values for each in (layer, user))

@@ -186,6 +186,9 @@ class PermissionSettings(BaseModel, frozen=True, extra="forbid"):
     """Calls that ask, also where a rule allows them."""
     deny: tuple[str, ...] = ()
     """Calls that never run, whatever else is set."""
+    reads: Literal["allow", "ask"] = "allow"
+    """allow: in a sandbox without a network, commands that are known to do nothing but read (`ls`, `git status`) run
+    unasked; ask: they ask like any other."""
 
     @field_validator("allow", "ask", "deny", mode="before")
     @classmethod

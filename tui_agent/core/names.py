@@ -196,6 +196,9 @@ def next_approval(mode: str) -> str:
     return APPROVALS[(APPROVALS.index(mode) + 1) % len(APPROVALS)]
 
 
+READS_ONLY = "reads only"
+"""What let a call run unasked that is known to do nothing but read."""
+
 EDITS = frozenset({"write_file", "edit_file"})
 """Tools that change files by their own word."""
 

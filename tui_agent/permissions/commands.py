@@ -62,6 +62,8 @@ class Reading:
     trouble: tuple[str, ...] = ()
     unread: bool = False
     """Whether it may run programs that are not among `commands`: a part of it could not be read."""
+    once: bool = True
+    """Whether each of its commands runs once and is waited for: no function, no endless loop, nothing behind `&`."""
 
 
 def read_command(command: str, budget: JudgementBudget | None = None) -> Reading:
@@ -100,6 +102,7 @@ def _read(command: str, budget: JudgementBudget) -> Reading:
         tuple(reader.assignments),
         tuple(dict.fromkeys(reader.trouble)),
         reader.unread,
+        reader.once,
     )
 
 
@@ -142,6 +145,7 @@ _LEAVES = frozenset({
     "ansi_c_string", "regex", "extglob_pattern",
 })  # fmt: skip
 """What runs nothing by itself."""
+_REPEATS = frozenset({"function_definition", "while_statement", "c_style_for_statement", "&"})
 _WRITING = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 
 
@@ -154,6 +158,7 @@ class _SyntaxVisitor:
     assignments: list[str] = field(default_factory=list)
     trouble: list[str] = field(default_factory=list)
     unread: bool = False
+    once: bool = True
     _heredoc_rows: set[int] = field(default_factory=set)
 
     def doubt(self, why: str) -> None:
@@ -193,6 +198,7 @@ class _SyntaxVisitor:
             self.lose("it is nested too deeply")
             return
         kind = node.type
+        self.once = self.once and kind not in _REPEATS
         if not node.is_named:
             if kind in {"((", "$(("}:
                 self.doubt("it calculates, and a variable in a calculation may run a command")

@@ -16,7 +16,7 @@ from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
-from tui_agent.core.names import Approval, Decision
+from tui_agent.core.names import READS_ONLY, Approval, Decision
 from tui_agent.permissions.budget import JudgementBudget, TooMuchToJudge
 from tui_agent.permissions.commands import Reading, SimpleCommand, Word, read_command, tail_of
 from tui_agent.permissions.coverage import covers, resembles, suggested_rule
@@ -33,6 +33,8 @@ from tui_agent.permissions.programs import (
     within,
     writes_its_arguments,
 )
+from tui_agent.permissions.programs_there import is_from_outside, run_by_git
+from tui_agent.permissions.readers import Reads, reads_only
 from tui_agent.permissions.rules import (
     COMMAND_TOOL,
     GUARDED,
@@ -42,9 +44,11 @@ from tui_agent.permissions.rules import (
     exact_pattern,
     host_of,
 )
+from tui_agent.permissions.uses import OF_RULES, Use, Uses, texts_in
 from tui_agent.shell_syntax import language
 
 _PLANNING = "in plan mode nothing is changed: put it into the plan"
+_UNCONFINED = f"{_PLANNING}. Without a sandbox only commands that are known to read run in it"
 _DEEPEST = 4
 """Scripts within scripts."""
 _MOST_FOLDERS = 16
@@ -67,6 +71,8 @@ class Finding:
     """It is not known which program runs."""
     unjudged: bool = False
     """It would have taken too long, so that any rule may be about it."""
+    reads: Reads | None = None
+    """What it reads, where it runs unasked because it does nothing else."""
 
     def words(self) -> str:
         """The rule that decided, or the reason without one."""
@@ -87,14 +93,36 @@ class Judgement:
         return next((one for one in deciding if one.rule), deciding[0])
 
     @property
+    def reads_only(self) -> bool:
+        """Whether it runs unasked because nothing in it does more than read."""
+        return self.decision is Decision.ALLOW and _only_reads(self.findings)
+
+    @property
     def by(self) -> str:
         """Every rule, mode or reason that let the call run, for the audit."""
+        if self.reads_only:
+            return READS_ONLY
         return "; ".join(dict.fromkeys(one.words() for one in self.findings if one.words()))
 
 
-def looks_at_files(tool: str) -> bool:
-    """Whether judging a call of this tool follows links and wildcards on the disk, which may take its time."""
-    return tool == COMMAND_TOOL or tool in READS | WRITES
+def _only_reads(findings: Sequence[Finding]) -> bool:
+    return any(one.reads for one in findings) and all(one.reads or one.neutral for one in findings)
+
+
+def looks_at_files(uses: Uses) -> bool:
+    """Whether judging a call of a tool follows links and wildcards on the disk, which may take its time."""
+    return not {Use.READS, Use.WRITES, Use.RUNS, Use.ANYTHING}.isdisjoint(uses.values())
+
+
+_BY_EFFECT: Mapping[str, frozenset[Use]] = {
+    "read": frozenset({Use.READS}),
+    "write": frozenset({Use.WRITES}),
+    "network": frozenset({Use.SENDS}),
+    "command": frozenset({Use.RUNS, Use.SENDS}),
+}
+"""By what a tool may do, the uses of an argument that say all of it; without one the call is judged as a whole."""
+_COMMAND_LIKE = re.compile(r"command|cmd|script|shell|exec|bash|run", re.IGNORECASE)
+"""Names of arguments of somebody else's tools that may hold a command."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +152,23 @@ class _Look:
     readings: dict[str, Reading] = field(default_factory=dict)
     followed: dict[str, PermissionRule | None] = field(default_factory=dict)
     """Rules about paths that begin with a link, by their texts: as they are with the link followed."""
+    programs: dict[str, bool] = field(default_factory=dict)
+    """Whether a program lies outside of the workspace."""
+    settings: dict[str, str] = field(default_factory=dict)
+    """By folder, what git's settings would run there."""
+
+    def from_outside(self, program: str, workspace: str, folders: Sequence[str]) -> bool:
+        """Whether a program lies outside of the workspace, looked up once."""
+        if program not in self.programs:
+            self.programs[program] = is_from_outside(program, workspace, folders)
+        return self.programs[program]
+
+    def run_by_git(self, folder: str) -> str:
+        """What git's settings would run in a folder, asked once."""
+        if folder not in self.settings:
+            self.budget.step(32)
+            self.settings[folder] = run_by_git(folder)
+        return self.settings[folder]
 
     def read(self, script: str) -> Reading:
         """The reading of a script, made once."""
@@ -136,8 +181,17 @@ class Permissions:
     """The rules that hold in a workspace, with the mode that decides where none of them applies."""
 
     def __init__(
-        self, rules: Sequence[PermissionRule], workspace: Path, approve: Approval = Approval.ASK
+        self,
+        rules: Sequence[PermissionRule],
+        workspace: Path,
+        approve: Approval = Approval.ASK,
+        *,
+        reads_free: bool = False,
+        confined: bool = True,
     ) -> None:
+        """`reads_free`: commands that only read run unasked, as in a sandbox without a network. `confined`: in plan
+        mode commands run in a sandbox in which they change nothing.
+        """
         by_decision = {each: [rule for rule in rules if rule.decision is each] for each in Decision}
         self._narrowing = [*by_decision[Decision.DENY], *by_decision[Decision.ASK]]
         self._allowing = by_decision[Decision.ALLOW]
@@ -145,20 +199,99 @@ class Permissions:
         self._denies_commands = any(rule.names(COMMAND_TOOL) for rule in by_decision[Decision.DENY])
         self._root = os.path.realpath(workspace)
         self._approve = approve
+        self._reads_free = reads_free and approve is not Approval.ALL
+        self._plans = approve is Approval.PLAN
+        self._confined = confined
+        self._keeping = [
+            rule
+            for rule in self._narrowing
+            if rule.pattern is not None and not rule.covers_all and any(rule.names(tool) for tool in READS)
+        ]
+        """Rules that keep files from being read."""
 
-    def judge(self, tool: str, effect: str, arguments: Mapping[str, Any]) -> Judgement:
-        """Decide on one call. `effect` is the tool's: read, write, command or dialogue."""
-        if tool == COMMAND_TOOL:
-            language()  # loading it takes its time, and is part of no judgement
-            findings = self._command(str(arguments.get("command", "")), self._look())
-        elif isinstance(arguments.get("url"), str):
-            findings = [self._address(tool, effect, str(arguments["url"]))]
-        elif tool in READS | WRITES:
-            path = str(arguments.get("path", "."))
-            findings = [self._own_file(tool, path)]
+    def judge(
+        self,
+        tool: str,
+        effect: str,
+        arguments: Mapping[str, Any],
+        uses: Uses | None = None,
+        *,
+        says_it_reads: bool = False,
+    ) -> Judgement:
+        """Decide on one call. `effect` is the tool's (read, write, command, network, dialogue or task), `uses` what it
+        does with its arguments; None: as a rule with its name means. `says_it_reads`: a server says so of its tool.
+        """
+        if uses is None:
+            uses = OF_RULES.get(tool, {"url": Use.SENDS} if isinstance(arguments.get("url"), str) else {})
+        language()  # loading it takes its time, and is part of no judgement
+        given = {name: use for name, use in uses.items() if name in arguments}
+        if Use.READS in uses.values() and Use.READS not in given.values():
+            findings = [self._own_file(tool, Use.READS, ".")]
         else:
-            findings = [self._whole(tool, effect)]
+            findings = []
+        for name, use in given.items():
+            findings += self._used(tool, effect, name, use, arguments[name])
+        if not findings or _BY_EFFECT.get(effect, frozenset(given.values())).isdisjoint(uses.values()):
+            findings.append(self._whole(tool, effect, says_it_reads=says_it_reads))
         return self._joined(findings)
+
+    def _used(self, tool: str, effect: str, name: str, use: Use, value: Any) -> Sequence[Finding]:
+        """What is decided about one argument."""
+        match use:
+            case Use.RUNS:
+                return self._run(tool, str(value))
+            case Use.SENDS:
+                return [self._address(tool, effect, str(value))]
+            case Use.READS | Use.WRITES:
+                return [self._own_file(tool, use, path) for path in [*texts_in(value)] or [""]]
+            case Use.ANYTHING:
+                found = self._perhaps_forbidden(tool, name, value) if self._narrowing else None
+                return [] if found is None else [found]
+            case _:
+                return ()
+
+    def _run(self, tool: str, command: str) -> Sequence[Finding]:
+        if tool != COMMAND_TOOL:
+            for rule in (*self._narrowing, *self._allowing):
+                if rule.covers_all and rule.names(tool) and rule.decision is not Decision.ALLOW:
+                    return [Finding(tool, rule.decision, rule)]
+        findings = self._command(command, self._look())
+        if self._plans and not self._confined and not self._is_known_to_read(command):
+            denied = [one for one in findings if one.decision is Decision.DENY]
+            return denied or [Finding(command, Decision.DENY, None, _UNCONFINED)]
+        return findings
+
+    def _is_known_to_read(self, command: str) -> bool:
+        """Whether nothing in a command is known to do more than read, wherever it reads."""
+        try:
+            reading = self._look().read(command)
+        except TooMuchToJudge:
+            return False
+        parts = [is_neutral(one) or reads_only(one) is not None for one in reading.commands]
+        return reading.once and not reading.trouble and bool(parts) and all(parts)
+
+    def _perhaps_forbidden(self, tool: str, name: str, value: Any) -> Finding | None:
+        """The rule that narrows and is about an argument of which it is not known what it is."""
+        look = self._look()
+        try:
+            for text in texts_in(value):
+                subject = f"{tool} {text}"
+                names = look.paths.names(text.removeprefix("file://"), self._root) or ()
+                host = host_of(text)
+                for rule in self._narrowing:
+                    of_files = rule.tool in READS | WRITES and rule.pattern is not None
+                    about = of_files and any(self._is_about(rule, one, look) for one in names)
+                    if about or (host and rule.concerns("", Use.SENDS) and rule.matches_domain(host)):
+                        return Finding(subject, rule.decision, rule)
+                if _COMMAND_LIKE.search(name):
+                    folders = (self._root,)
+                    for command in look.read(text).commands:
+                        against = self._against(self._reached(command, folders, look)[0], look)
+                        if against is not None:
+                            return replace(against, subject=subject)
+        except TooMuchToJudge as error:
+            return _unjudged(f"{tool} {name}", error)
+        return None
 
     def may_read(self, path: str) -> bool:
         """Whether no rule with a path denies reading this file, or makes it ask."""
@@ -186,6 +319,13 @@ class Permissions:
     # The parts of a call
 
     def _joined(self, findings: Sequence[Finding]) -> Judgement:
+        if not _only_reads(findings):
+            # Beside what may change something, git's settings may be others when it reads.
+            decision, why = self._default("command")
+            findings = [
+                replace(one, decision=decision, why=why, reads=None) if one.reads and one.reads.git else one
+                for one in findings
+            ]
         if self._approve is Approval.ALL:
             mode = "--approve all: nothing asks"
             findings = [
@@ -194,7 +334,9 @@ class Permissions:
                 else one
                 for one in findings
             ]
-        elif not any(one.rule is not None and one.decision is Decision.ALLOW for one in findings):
+        elif not any(one.reads for one in findings) and not any(
+            one.rule is not None and one.decision is Decision.ALLOW for one in findings
+        ):
             decision, why = self._default("command")
             findings = [replace(one, decision=decision, why=why) if one.neutral else one for one in findings]
         for decision in (Decision.DENY, Decision.ASK):
@@ -225,8 +367,8 @@ class Permissions:
         }
         return Decision.ALLOW, free.get(effect, f"--approve {self._approve}")
 
-    def _whole(self, tool: str, effect: str) -> Finding:
-        if effect == "write" and self._approve is Approval.PLAN:
+    def _whole(self, tool: str, effect: str, *, says_it_reads: bool = False) -> Finding:
+        if self._plans and effect in {"write", "command"} and not says_it_reads:
             return Finding(tool, Decision.DENY, None, _PLANNING)
         for rule in (*self._narrowing, *self._allowing):
             if rule.covers_all and rule.names(tool):
@@ -237,8 +379,12 @@ class Permissions:
     def _address(self, tool: str, effect: str, url: str) -> Finding:
         host = host_of(url)
         for rule in (*self._narrowing, *self._allowing):
-            if rule.names(tool) and (rule.covers_all or (host and rule.matches_domain(host))):
+            if (rule.names(tool) and rule.covers_all) or (
+                rule.concerns(tool, Use.SENDS) and host and rule.matches_domain(host)
+            ):
                 return Finding(f"{tool} {host or url}", rule.decision, rule)
+        if self._plans and effect == "command":
+            return Finding(f"{tool} {host or url}", Decision.DENY, None, _PLANNING)
         decision, why = self._default(effect)
         return Finding(
             f"{tool} {host or url}", decision, None, why, suggestion=f"{tool}({host})" if host else ""
@@ -246,32 +392,40 @@ class Permissions:
 
     # Files
 
-    def _own_file(self, tool: str, path: str) -> Finding:
+    def _own_file(self, tool: str, use: Use, path: str) -> Finding:
         subject = f"{tool} {path}"
         try:
-            return self._file(tool, Word(path), (self._root,), subject, self._look(), own=True)
+            return self._file(tool, use, Word(path), (self._root,), subject, self._look(), own=True)
         except TooMuchToJudge as error:
             return _unjudged(subject, error)
 
     def _file(
-        self, tool: str, word: Word, folders: Sequence[str] | None, subject: str, look: _Look, *, own: bool
+        self,
+        tool: str,
+        use: Use,
+        word: Word,
+        folders: Sequence[str] | None,
+        subject: str,
+        look: _Look,
+        *,
+        own: bool,
     ) -> Finding:
         """One file that a tool or the shell opens. `own`: by a tool of ours, which checks its paths itself."""
-        writes = tool in WRITES
+        writes = use is Use.WRITES
         look.budget.step(8)
         found = list(self._in_folders(word.text, folders, look))
         names = [name for one in found if one is not None for name in one]
         for rule in self._narrowing:
-            if rule.names(tool) and any(self._is_about(rule, name, look) for name in names):
+            if rule.concerns(tool, use) and any(self._is_about(rule, name, look) for name in names):
                 return Finding(subject, rule.decision, rule)
-        if writes and self._approve is Approval.PLAN:
+        if writes and self._plans:
             return Finding(subject, Decision.DENY, None, _PLANNING)
         if word.kind != "literal" or None in found:
             return Finding(subject, Decision.ASK, None, "it is not known which file this is")
         guarded = any(_is_guarded(name) for name in names)
         if not guarded or not writes:
             for rule in self._allowing:
-                if rule.names(tool) and all(rule.matches_path(name) for name in names):
+                if rule.concerns(tool, use) and all(rule.matches_path(name) for name in names):
                     outside = any(name.startswith("/") for name in names)
                     if not outside or rule.path_pattern.startswith("/") or own:
                         return Finding(subject, Decision.ALLOW, rule)
@@ -321,7 +475,7 @@ class Permissions:
         for rule in (*self._narrowing, *self._allowing):
             if rule.names(COMMAND_TOOL) and (rule.covers_all or rule.is_exactly(command)):
                 found = Finding(command, rule.decision, rule)
-                if rule.decision is not Decision.ALLOW or not self._narrowing:
+                if rule.decision is not Decision.ALLOW or not (self._narrowing or self._plans):
                     return [found]
                 return self._narrowed(self._parts(command, look, depth, where), found)
         return self._parts(command, look, depth, where) or [
@@ -335,7 +489,11 @@ class Permissions:
             one
             for one in parts
             if one.decision is not Decision.ALLOW
-            and (one.rule is not None or (everything and self._may_be_denied(one)))
+            and (
+                one.rule is not None
+                or (everything and self._may_be_denied(one))
+                or (self._plans and one.decision is Decision.DENY)
+            )
         ]
         return against or [allowed]
 
@@ -353,14 +511,18 @@ class Permissions:
     def _each_part(self, command: str, look: _Look, depth: int, where: tuple[str, ...]) -> Iterator[Finding]:
         reading = look.read(command)
         folders = self._folders(reading, where, look)
+        free = self._reads_free and reading.once and not depth
         for one in reading.commands:
-            yield self._simple(one, folders, look, depth)
+            yield self._simple(one, folders, look, depth, free=free)
         for redirection in reading.redirections:
             if redirection.path.text not in SINKS or redirection.path.kind != "literal":
+                use = Use.WRITES if redirection.writes else Use.READS
                 tool = "write_file" if redirection.writes else "read_file"
                 verb = "writes" if redirection.writes else "reads"
                 subject = f"{verb} {redirection.path.text}"
-                yield self._file(tool, redirection.path, folders, subject, look, own=False)
+                found = self._file(tool, use, redirection.path, folders, subject, look, own=False)
+                free = found.rule is None and found.decision is Decision.ALLOW and not redirection.writes
+                yield replace(found, reads=Reads("")) if free and self._reads_free else found
         for assignment in reading.assignments:
             if not sets_harmlessly(assignment, for_programs=False):
                 why = "the variable may change what programs do"
@@ -391,16 +553,24 @@ class Permissions:
         return tuple(folders)
 
     def _simple(
-        self, command: SimpleCommand, folders: tuple[str, ...] | None, look: _Look, depth: int
+        self,
+        command: SimpleCommand,
+        folders: tuple[str, ...] | None,
+        look: _Look,
+        depth: int,
+        *,
+        free: bool = False,
     ) -> Finding:
-        subject = command.source
+        subject, wrappers = command.source, list[str]()
         look.budget.step(2)
         hidden = False
-        if self._narrowing:
+        if self._narrowing or self._plans:
             reached, hidden = self._reached(command, folders, look)
             against = self._against(reached, look)
             if against is not None:
                 return replace(against, subject=subject)
+            if self._plans and any(one.writes for one in reached):
+                return Finding(subject, Decision.DENY, None, _PLANNING)
         for _ in range(MOST_WRAPPERS):
             inside = self._stays(command, folders, look)
             for rule in self._allowing:
@@ -415,10 +585,59 @@ class Permissions:
             inner = within(command)
             if inner is None:
                 break
+            wrappers.append(command.program)
             command = inner
         else:
             raise TooMuchToJudge(f"{MOST_WRAPPERS} or more other programs come before it")
-        return self._by_itself(command, folders, look, depth, subject, hidden=hidden)
+        reads, why = self._read(command, wrappers, folders, look) if free else (None, "")
+        if reads is not None and not why:
+            return Finding(subject, Decision.ALLOW, None, READS_ONLY, reads=reads)
+        found = self._by_itself(command, folders, look, depth, subject, hidden=hidden)
+        return replace(found, why=why) if why and found.decision is Decision.ASK else found
+
+    def _read(
+        self, command: SimpleCommand, wrappers: Sequence[str], folders: tuple[str, ...] | None, look: _Look
+    ) -> tuple[Reads | None, str]:
+        """What a command reads where it does nothing else, and why it asks all the same; "" where it need not."""
+        reads = reads_only(command)
+        if reads is None:
+            return None, ""
+        inside = self._stays(command, folders, look)
+        if folders is None:
+            return reads, "it is not known in which folder it runs"
+        if not all(word.text != "/dev/zero" and inside(word) for word in reads.opens):
+            return reads, "it reads outside the workspace"
+        for program in (*wrappers, reads.program):
+            if program not in _OF_THE_SHELL and not look.from_outside(program, self._root, folders):
+                return reads, f"the workspace says which program {program} is"
+        if reads.git:
+            for folder in folders:
+                if runs := look.run_by_git(folder):
+                    return reads, runs
+        if reads.walks and self._keeping and (reads.git or self._holds_kept(look)):
+            return reads, f"it reads many files, and a rule keeps some from being read ({self._keeping[0]})"
+        return reads, ""
+
+    def _holds_kept(self, look: _Look) -> bool:
+        """Whether there is a file in the workspace that a rule keeps from being read, or too many to look at."""
+        pending, seen = [self._root], 0
+        while pending:
+            folder = pending.pop()
+            try:
+                with os.scandir(folder) as entries:
+                    for entry in entries:
+                        seen += 1
+                        look.budget.step(8)
+                        if seen > _MOST_LOOKED_AT:
+                            return True
+                        name = os.path.relpath(entry.path, self._root)
+                        if any(self._is_about(rule, name, look) for rule in self._keeping):
+                            return True
+                        if entry.is_dir(follow_symlinks=False):
+                            pending.append(entry.path)
+            except OSError:
+                return True
+        return False
 
     def _by_itself(
         self,
@@ -567,6 +786,9 @@ class Permissions:
 
 
 _WILD = re.compile(r"[*?\[{\\]")
+_OF_THE_SHELL = frozenset({"", "command", "builtin", "time"})
+_MOST_LOOKED_AT = 3_000
+"""Names among which a file is looked for that a rule keeps from being read."""
 
 
 def _unjudged(subject: str, error: TooMuchToJudge) -> Finding:

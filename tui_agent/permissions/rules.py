@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from tui_agent.core.names import Decision
 from tui_agent.disk import with_home
 from tui_agent.globs import GlobError, path_pattern
+from tui_agent.permissions.uses import OF_RULES, Use
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,9 +29,10 @@ _RULE = re.compile(r"([\w*?][\w.*?:-]*)(?:\((.*)\))?", re.DOTALL)
 GUARDED = (".git", ".agent-tui.toml")
 """Hold commands that run later without anybody's approval: never written by the file tools, nor under their rules."""
 COMMAND_TOOL = "bash"
-READS = frozenset({"read_file", "list_dir", "glob", "grep"})
-WRITES = frozenset({"write_file", "edit_file"})
+READS = frozenset(name for name, uses in OF_RULES.items() if Use.READS in uses.values())
+WRITES = frozenset(name for name, uses in OF_RULES.items() if Use.WRITES in uses.values())
 """A rule with a path for one of these applies to the others too: who may not read a file may not search it either."""
+_SENDS = frozenset(name for name, uses in OF_RULES.items() if Use.SENDS in uses.values())
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,24 @@ class PermissionRule:
         if {self.tool, tool} <= WRITES or (self.pattern is not None and {self.tool, tool} <= READS):
             return True
         return fnmatchcase(tool, self.tool)
+
+    def concerns(self, tool: str, use: Use) -> bool:
+        """Whether it is about this tool, or about any tool that uses an argument so."""
+        if self.names(tool):
+            return True
+        match use:
+            case Use.READS:
+                return self.tool in READS and self.pattern is not None
+            case Use.WRITES:
+                return self.tool in WRITES
+            case Use.RUNS:
+                return self.tool == COMMAND_TOOL
+            case Use.SENDS:
+                return (
+                    self.decision is not Decision.ALLOW and self.tool in _SENDS and self.pattern is not None
+                )
+            case _:
+                return False
 
     @property
     def covers_all(self) -> bool:

@@ -9,7 +9,7 @@ from tui_agent.core import events
 from tui_agent.core.names import ASK_OPERATOR, UPDATE_PLAN
 from tui_agent.core.projections.entries import OutcomeEntry
 from tui_agent.core.projections.plan import plan_of
-from tui_agent.event_lines import WORDS, call_words, ended_as, event_line
+from tui_agent.event_lines import RAN_UNASKED, WORDS, call_words, ended_as, event_line
 from tui_agent.frontend.lines.account import account
 from tui_agent.frontend.lines.incident import incident_name, next_words
 from tui_agent.headline import headline
@@ -124,6 +124,8 @@ class Narration:
             self._say(
                 f"Call: {one_line(event.tool, 60)}: {short_input(event.tool, event.input)}".rstrip(": ")
             )
+            if event.reads_only:
+                self._say(f"  {RAN_UNASKED}")
 
     def _progress(self, event: events.ToolProgress) -> None:
         text = self._output.get(event.call_id, "") + event.text

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tui_agent.core.events import Approval
 from tui_agent.core.names import Decision
@@ -18,6 +18,7 @@ from tui_agent.core.state import RunState
 from tui_agent.permissions.judge import Judgement, Permissions
 from tui_agent.permissions.offers import in_short, offers
 from tui_agent.permissions.rules import PermissionRule, parse_rule
+from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.tools.tool import Tool
 
 Rules = tuple[tuple[str, ...], ...]
@@ -36,8 +37,14 @@ class Approvals:
         kept: Callable[[], Sequence[PermissionRule]],
         keep: Callable[[Sequence[str]], None],
         keep_everywhere: Callable[[Sequence[str]], None],
+        reads: Literal["allow", "ask"] = "allow",
     ) -> None:
-        """`kept` reads the workspace's rules, `keep` adds to them, `keep_everywhere` to the user's."""
+        """`kept` reads the workspace's rules, `keep` adds to them, `keep_everywhere` to the user's. `reads`: what
+        becomes of commands that only read, in a sandbox without a network.
+        """
+        self._reads = reads
+        self.sandbox = Sandbox()
+        """The one that commands run in, as far as it is known."""
         self._workspace = workspace
         self.configured = tuple(configured)
         self._kept = kept
@@ -52,11 +59,15 @@ class Approvals:
 
     def judge(self, state: RunState, tool: Tool, arguments: Mapping[str, Any]) -> Judgement:
         """Decide on a call. Not for the event loop where `permissions.judge.looks_at_files`."""
-        judgement = self._permissions(state).judge(tool.name, tool.effect, arguments)
+        judgement = self._judged(self._permissions(state), tool, arguments)
         identity = getattr(tool, "identity", "")
         if identity and self._agreed.setdefault(tool.name, identity) != identity:
             return self._of_a_changed_tool(judgement, tool.name)
         return judgement
+
+    def _judged(self, permissions: Permissions, tool: Tool, arguments: Mapping[str, Any]) -> Judgement:
+        says_it_reads = bool(getattr(tool, "says_it_reads", False))
+        return permissions.judge(tool.name, tool.effect, arguments, tool.uses, says_it_reads=says_it_reads)
 
     def agree(self, tool: Tool) -> None:
         """The operator let calls of this tool run, as the tool is now."""
@@ -101,6 +112,7 @@ class Approvals:
             state.session.rules,
             state.session.narrowing,
             state.session.approve,
+            self.sandbox.description,
         )
         known = self._in_force
         if known is None or known[0] != made_from:
@@ -109,7 +121,14 @@ class Approvals:
 
     def _with(self, state: RunState, more: Sequence[str] = ()) -> Permissions:
         rules = [*self.rules(state), *_session_rules((Decision.ALLOW, text) for text in more)]
-        return Permissions(rules, self._workspace, state.session.approve or Approval.ASK)
+        closed = self.sandbox.is_closed
+        return Permissions(
+            rules,
+            self._workspace,
+            state.session.approve or Approval.ASK,
+            reads_free=self._reads == "allow" and closed,
+            confined=self.sandbox.mechanism is not None,
+        )
 
     def others(
         self, state: RunState, tool: Tool, arguments: Mapping[str, Any], suggested: Sequence[str]
@@ -123,7 +142,7 @@ class Approvals:
         found: dict[tuple[str, ...], None] = {}
         for texts in offers(tool.name, arguments):
             if in_short(texts) != in_short(suggested):
-                judgement = self._with(state, texts).judge(tool.name, tool.effect, arguments)
+                judgement = self._judged(self._with(state, texts), tool, arguments)
                 if judgement.decision is Decision.ALLOW:
                     found[texts] = None
         return tuple(found)

@@ -20,10 +20,11 @@ from tui_agent.config.errors import ConfigError
 from tui_agent.config.sections import HookEvent
 from tui_agent.core import events
 from tui_agent.core.decision.tool_calls import as_error, facts_of, wrong_call
-from tui_agent.core.names import Decision
+from tui_agent.core.names import Approval, Decision
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.permissions.judge import Judgement, looks_at_files
 from tui_agent.permissions.offers import rules_in_words
+from tui_agent.permissions.uses import Use
 from tui_agent.runtime import instructions
 from tui_agent.runtime.approvals import Approvals, Rules
 from tui_agent.runtime.checkpointer import Checkpointer
@@ -58,6 +59,8 @@ class _Issued:
     arguments: dict[str, Any]
     started_at: float = 0.0
     allowed_by: str = ""
+    reads_only: bool = False
+    """It runs unasked because it does nothing but read."""
     ended: bool = False
     """Its result is recorded."""
 
@@ -158,12 +161,13 @@ class Executor:
             return self._denied_by_rule(issued, judgement)
         if by_operator or judgement.decision is Decision.ALLOW:
             issued.allowed_by = "the operator, who wrote the call" if by_operator else judgement.by
+            issued.reads_only = judgement.reads_only
             return True
         async with self._approvals.asking:
             # What was answered meanwhile, to a lane beside this one, may let this call run as well.
             judgement = await self._judged(issued)
             if judgement.decision is Decision.ALLOW:
-                issued.allowed_by = judgement.by
+                issued.allowed_by, issued.reads_only = judgement.by, judgement.reads_only
                 return True
             return await self._allowed(issued, judgement)
 
@@ -228,9 +232,13 @@ class Executor:
     async def _judged(self, issued: _Issued) -> Judgement:
         call = self._recorder.state, issued.tool, issued.arguments
         try:
-            if looks_at_files(issued.tool.name):
+            if Use.RUNS in issued.tool.uses.values():
+                self._approvals.sandbox = await self._prepared_sandbox()
+            if looks_at_files(issued.tool.uses):
                 return await asyncio.to_thread(self._approvals.judge, *call)
             return self._approvals.judge(*call)
+        except ToolError:
+            raise
         except Exception as error:
             logger.debug("the call %s could not be judged", issued.call.id, exc_info=True)
             raise ToolError(
@@ -284,7 +292,7 @@ class Executor:
             progress.add,
             self._recorder.new_mask,
             self._recorder.state.known_files,
-            await self._prepared_sandbox(),
+            await self._sandbox_of(issued),
             partial(self._approvals.may_read, self._recorder.state),
         )
         found = await self._instructions(issued)
@@ -341,6 +349,12 @@ class Executor:
                 f"The sandbox could not be prepared, so nothing was executed: {in_words(error)}",
                 transient=True,
             ) from error
+
+    async def _sandbox_of(self, issued: _Issued) -> Sandbox:
+        """What this call's commands run in. What only reads, and all in plan mode, can change nothing there."""
+        sandbox = await self._prepared_sandbox()
+        plans = self._recorder.state.session.approve is Approval.PLAN
+        return sandbox.only_reading() if issued.reads_only or plans else sandbox
 
     async def _instructions(self, issued: _Issued) -> tuple[Instructions, ...]:
         if not instructions.concern(issued.tool, issued.arguments):

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -36,6 +36,21 @@ def reach(policy: SandboxPolicy) -> str:
     if not policy.network:
         return "no network"
     return "network" if looked_at() else "network with services of this machine"
+
+
+_READING = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_CONFIG_COUNT": "3",
+    "GIT_CONFIG_KEY_0": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_0": "false",
+    "GIT_CONFIG_KEY_1": "core.hooksPath",
+    "GIT_CONFIG_VALUE_1": os.devnull,
+    "GIT_CONFIG_KEY_2": "log.showSignature",
+    "GIT_CONFIG_VALUE_2": "false",
+    "RIPGREP_CONFIG_PATH": "",
+}
+"""For commands that only read: git refreshes no index and runs neither monitor nor hook, rg reads no settings."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +88,17 @@ class Sandbox:
         gits = self.watch.gits if self.watch is not None else ()
         return self.policy.places.there(gits, git_settings=git_settings)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether commands in it reach no network."""
+        return self.mechanism is not None and self.policy is not None and not self.policy.network
+
+    def only_reading(self) -> Sandbox:
+        """The same for a command that is to change nothing: neither the workspace nor, by a network, anything else."""
+        if self.mechanism is None or self.policy is None:
+            return self
+        return replace(self, policy=replace(self.policy, read_only=True, network=False))
+
     def wrap(self, argv: Sequence[str], protected: tuple[Path, ...] | None = None) -> list[str]:
         """The command line that runs `argv` inside, with what is `protected` now."""
         if self.mechanism is None or self.policy is None:
@@ -93,8 +119,9 @@ class Sandbox:
         """Variables that commands need inside."""
         if self.mechanism is None or self.policy is None:
             return {}
+        unasked = _READING if self.policy.read_only else {}
         temporary = TEMPORARY[0] if self.mechanism == "bubblewrap" else os.fspath(self.policy.scratch)
-        needed = {"TMPDIR": temporary, "GOCACHE": f"{temporary}/go-build"}
+        needed = {"TMPDIR": temporary, "GOCACHE": f"{temporary}/go-build", **unasked}
         if self.mechanism == "landlock" and self.policy.home is not None:
             needed["HOME"] = os.fspath(self.policy.private_home(linked=True))
         return needed
@@ -103,6 +130,11 @@ class Sandbox:
         """What to add to the output of a command that failed, where the sandbox may be why; "" elsewhere."""
         if self.policy is None or self.mechanism is None or not any(trace in output for trace in _TRACES):
             return ""
+        if self.policy.read_only:
+            return (
+                f"This command ran in a sandbox ({self.mechanism}) in which nothing can be changed and no network is "
+                "reached. If that is why it failed, it will fail again unchanged; do without."
+            )
         network = "" if self.policy.network else " and reaches no network"
         return (
             f"This command ran in a sandbox ({self.mechanism}): it can write only the workspace and its temporary "
@@ -125,9 +157,12 @@ def _bubblewrap(policy: SandboxPolicy, protected: tuple[Path, ...]) -> list[str]
     argv += [*_homes(policy), *_mounts("--ro-bind", policy.shown)]
     for path in policy.hidden_outside:
         argv += _hidden(path)
-    argv += _mounts("--bind", (*policy.writable, policy.workspace))
-    # A mount cannot be renamed.
-    argv += _mounts("--bind", policy.holding((*protected, *policy.hidden_within)))
+    if policy.read_only:
+        argv += _mounts("--ro-bind", (*policy.writable, policy.workspace))
+    else:
+        argv += _mounts("--bind", (*policy.writable, policy.workspace))
+        # A mount cannot be renamed.
+        argv += _mounts("--bind", policy.holding((*protected, *policy.hidden_within)))
     argv += _mounts("--ro-bind", protected)
     for path in policy.hidden_within:
         argv += _hidden(path)
@@ -155,9 +190,10 @@ def _hidden(path: Path) -> list[str]:
 
 
 def _landlock(policy: SandboxPolicy, _: tuple[Path, ...]) -> list[str]:
+    places = (policy.workspace, *policy.writable)
     rules = {
-        "write": [os.fspath(path) for path in (policy.workspace, policy.scratch, *policy.writable)],
-        "read": [os.fspath(path) for path in policy.shown],
+        "write": [os.fspath(path) for path in (policy.scratch, *([] if policy.read_only else places))],
+        "read": [os.fspath(path) for path in (*policy.shown, *(places if policy.read_only else ()))],
         "hidden": [os.fspath(path) for path in (*policy.homes, *policy.hidden)],
         "network": policy.network,
     }
@@ -177,7 +213,8 @@ def _sandbox_exec(policy: SandboxPolicy, protected: tuple[Path, ...]) -> list[st
         '(allow file-write* (regex #"^/dev/(null|zero|tty|fd/|std(in|out|err)|ptmx|ttys)"))',
         *(f"(deny file-read* {paths('subpath', [path])})" for path in policy.hidden),
         # The state folder is hidden, and the temporary folder is in it.
-        f"(allow file-read* file-write* {inside})",
+        f"(allow file-read* {inside})",
+        f"(allow file-write* {paths('subpath', [policy.scratch]) if policy.read_only else inside})",
         *(f"(deny file-read* file-write* {paths('subpath', [path])})" for path in policy.hidden_within),
         *(f"(deny file-write* {paths('subpath', [path])})" for path in protected),
         *(

@@ -39,6 +39,8 @@ class SandboxPolicy:
     """Names in it that lead to what is shown, and where."""
     places: Places = field(default_factory=Places)
     """What programs outside run or obey later."""
+    read_only: bool = False
+    """Nothing may be written but the temporary folder and the private home."""
 
     @classmethod
     def around(

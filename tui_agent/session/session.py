@@ -157,6 +157,7 @@ class Session:
             self.kept_rules.rules,
             self.kept_rules.add,
             self._keep_everywhere,
+            settings.permissions.reads,
         )
         self.playbook = Playbook(settings.state_dir, workspace)
         self._learning = Learning(self.playbook)

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Literal
 
 from tui_agent.core.events import BackgroundEnded, BackgroundStarted, Event, Notice
 from tui_agent.core.projections.background import in_words
+from tui_agent.permissions.uses import Use, Uses
 from tui_agent.sandbox.inside import in_words as taken_back_in_words
 from tui_agent.tools.encoding import printable
 from tui_agent.tools.errors import ToolError
@@ -271,6 +272,7 @@ class BashOutput:
     commands: BackgroundCommands
     name: ClassVar[str] = "bash_output"
     effect: ClassVar[Effect] = Effect.READ
+    uses: ClassVar[Uses] = {"id": Use.SAYS, "wait": Use.SAYS}
     description: ClassVar[str] = (
         "What a command in the background wrote since you read it last, and whether it still runs, with its exit "
         "code once it has ended. A message says when one ends: instead of asking again and again, wait."
@@ -304,6 +306,7 @@ class BashStop:
     commands: BackgroundCommands
     name: ClassVar[str] = "bash_stop"
     effect: ClassVar[Effect] = Effect.READ
+    uses: ClassVar[Uses] = {"id": Use.SAYS}
     description: ClassVar[str] = "End a command in the background, with everything it started."
     parameters: ClassVar[dict[str, Any]] = schema("id", id=_ID)
 

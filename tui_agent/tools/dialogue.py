@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.core.names import ASK_OPERATOR, FINISH
+from tui_agent.permissions.uses import Use, Uses
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema, text
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class AskOperator:
 
     name: ClassVar[str] = ASK_OPERATOR
     effect: ClassVar[Effect] = Effect.DIALOGUE
+    uses: ClassVar[Uses] = {"question": Use.SAYS, "options": Use.SAYS}
     description: ClassVar[str] = (
         "Ask the human operator a question and wait for the answer. For decisions that are theirs, and for "
         "what no tool can find out; not for permission to use a tool, which is asked for by itself."
@@ -59,6 +61,7 @@ class FinishRun:
 
     name: ClassVar[str] = FINISH
     effect: ClassVar[Effect] = Effect.DIALOGUE
+    uses: ClassVar[Uses] = {"answer": Use.SAYS}
     description: ClassVar[str] = (
         "End the work with the final answer for the operator: what was done, what was found, and what is "
         "left. Call it once, when the task is done and checked."

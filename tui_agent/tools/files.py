@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, TypeVar
 
+from tui_agent.permissions.uses import Use, Uses
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import escaped_line
 from tui_agent.tools.diffs import bounded_diff, unified_diff
@@ -46,6 +47,7 @@ class ReadFile:
     output_limit: int = DEFAULT_LIMIT
     name: ClassVar[str] = "read_file"
     effect: ClassVar[Effect] = Effect.READ
+    uses: ClassVar[Uses] = {"path": Use.READS, "offset": Use.SAYS, "limit": Use.SAYS}
     description: ClassVar[str] = (
         "Read a text file of the workspace. Each line comes as its number, a tab, and the line; the number "
         f"and the tab are not part of the file. Reads up to {_LINES} lines; go on with `offset`. Also reads "
@@ -94,6 +96,7 @@ class WriteFile:
     checks: FileChecks = field(default_factory=FileChecks)
     name: ClassVar[str] = "write_file"
     effect: ClassVar[Effect] = Effect.WRITE
+    uses: ClassVar[Uses] = {"path": Use.WRITES, "content": Use.SAYS}
     description: ClassVar[str] = (
         "Create a file of the workspace, or replace all that an existing one holds. Missing directories are "
         "made. A new file is in UTF-8, exactly as given; an existing one keeps its encoding and line ends. It is "
@@ -140,6 +143,10 @@ class EditFile:
     checks: FileChecks = field(default_factory=FileChecks)
     name: ClassVar[str] = "edit_file"
     effect: ClassVar[Effect] = Effect.WRITE
+    uses: ClassVar[Uses] = {
+        "path": Use.WRITES,
+        **dict.fromkeys(("old", "new", "replace_all", "edits"), Use.SAYS),
+    }
     description: ClassVar[str] = (
         "Replace `old` by `new` in a file of the workspace. `old` is exactly what the file holds, with its "
         "indentation and without the line numbers that read_file shows, and occurs once, unless `replace_all` is "

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tui_agent.globs import GlobError, path_pattern
+from tui_agent.permissions.uses import Use, Uses
 from tui_agent.terminal_text import escaped_line
 from tui_agent.tools.encoding import printable
 from tui_agent.tools.errors import ToolError
@@ -42,6 +43,7 @@ class Glob:
     search: Search = field(default_factory=Search)
     name: ClassVar[str] = "glob"
     effect: ClassVar[Effect] = Effect.READ
+    uses: ClassVar[Uses] = {"pattern": Use.READS}
     description: ClassVar[str] = (
         "Find files of the workspace by name. `*` and `?` match within a name, `**` any directories, {a,b} "
         "either. A pattern without `/` matches names at any depth: *.py, src/**/*.ts, tests/test_{a,b}*.py. "
@@ -81,6 +83,7 @@ class Grep:
     search: Search = field(default_factory=Search)
     name: ClassVar[str] = "grep"
     effect: ClassVar[Effect] = Effect.READ
+    uses: ClassVar[Uses] = {"pattern": Use.SAYS, "path": Use.READS, "glob": Use.SAYS}
     description: ClassVar[str] = (
         "Search the lines of the workspace's text files for a regular expression; results come as path:line: "
         "text. Start with (?i) to ignore case. `path` narrows it to a directory or file, `glob` to files by "
@@ -130,6 +133,7 @@ class ListDir:
     output_limit: int = DEFAULT_LIMIT
     name: ClassVar[str] = "list_dir"
     effect: ClassVar[Effect] = Effect.READ
+    uses: ClassVar[Uses] = {"path": Use.READS}
     description: ClassVar[str] = (
         "List one directory of the workspace: directories end in /, symbolic links in @, files come with "
         "their size in bytes. Names that .gitignore leaves out come last, without what they hold."

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from tui_agent.config.sections import WebSettings
 from tui_agent.core.events import CallProblem, FailureKind, ToolCall
 from tui_agent.core.recovery.rules import Rule
+from tui_agent.permissions.uses import Use, Uses, undeclared
 from tui_agent.tools.background import BackgroundCommands, BashOutput, BashStop
 from tui_agent.tools.dialogue import AskOperator, FinishRun
 from tui_agent.tools.file_checks import FileChecks
@@ -22,7 +23,7 @@ from tui_agent.tools.hints import broken_rules, copied_description, unknown_tool
 from tui_agent.tools.output import DEFAULT_LIMIT
 from tui_agent.tools.plan import UpdatePlan
 from tui_agent.tools.shell import DEFAULT_TIMEOUT, Bash
-from tui_agent.tools.tool import Tool
+from tui_agent.tools.tool import Effect, Tool
 from tui_agent.tools.web import WebFetch
 
 logger = logging.getLogger(__name__)
@@ -54,8 +55,10 @@ class ToolRegistry:
     """
 
     def __init__(self, tools: Iterable[Tool], *, hidden: frozenset[str] = frozenset()) -> None:
-        """`hidden` tools are neither offered nor named; a call of one is carried out all the same."""
-        self._own = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
+        """`hidden` tools are neither offered nor named; a call of one is carried out all the same. Raises `ValueError`
+        for a tool that does not say what it does.
+        """
+        self._own = {tool.name: _declared(tool) for tool in sorted(tools, key=lambda tool: tool.name)}
         self._put: dict[str, dict[str, Tool]] = {}
         self._tools, self._hidden = self._own, hidden
         self._validators: dict[str, Any] = {}
@@ -64,7 +67,7 @@ class ToolRegistry:
 
     def put(self, source: str, tools: Iterable[Tool]) -> None:
         """Replace the tools of `source`. They stand behind those that were there from the beginning."""
-        given = {tool.name: tool for tool in tools if tool.name not in self._own}
+        given = {tool.name: _declared(tool) for tool in tools if tool.name not in self._own}
         if self._put.get(source) == given:
             return
         self._put[source] = given
@@ -227,10 +230,21 @@ _LESS_AT_ONCE = {
 }
 
 
+def _declared(tool: Tool) -> Tool:
+    """The tool, if it says what it may do and what it does with each argument: nothing is let run by its name."""
+    effect = getattr(tool, "effect", None)
+    missing = undeclared(getattr(tool, "uses", None), tool.parameters)
+    if not isinstance(effect, Effect):
+        missing = "it does not say what it may do (`effect`)"
+    if missing:
+        raise ValueError(f"The tool {tool.name} cannot be registered: {missing}.")
+    return tool
+
+
 def subject_key(tool: Tool | None) -> str:
     """The argument that permission rules look at: a command, an address or a path."""
-    properties = {} if tool is None else tool.parameters.get("properties", {})
-    return next((key for key in ("command", "url", "path") if key in properties), "url")
+    uses: Uses = {} if tool is None else tool.uses
+    return next((key for key, use in uses.items() if use not in {Use.SAYS, Use.ANYTHING}), "url")
 
 
 def _cut_off(tool: str, written: int) -> str:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from tui_agent import processes
 from tui_agent.core.recovery.no_match import in_words, nothing_found_by
+from tui_agent.permissions.uses import Use, Uses
 from tui_agent.sandbox.inside import in_words as taken_back_in_words
 from tui_agent.tools.background import BackgroundCommands, started_in_words
 from tui_agent.tools.encoding import printable
@@ -45,6 +46,7 @@ class Bash:
     background: BackgroundCommands = field(default_factory=BackgroundCommands)
     name: ClassVar[str] = "bash"
     effect: ClassVar[Effect] = Effect.COMMAND
+    uses: ClassVar[Uses] = {"command": Use.RUNS, "timeout": Use.SAYS, "background": Use.SAYS}
 
     @property
     def longest(self) -> float:

@@ -16,6 +16,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar
 
+from tui_agent.permissions.uses import Use, Uses
 from tui_agent.terminal_text import escaped_line
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.files import ReadFile
@@ -197,6 +198,7 @@ class ReadSkill:
     found: Skills
     name: ClassVar[str] = "read_skill"
     effect: ClassVar[Effect] = Effect.READ
+    uses: ClassVar[Uses] = {"name": Use.SAYS, "file": Use.SAYS}
     description: ClassVar[str] = (
         "Read a skill: how something is done. `file` names another file of its folder, where the skill refers to one."
     )

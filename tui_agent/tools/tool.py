@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tui_agent.permissions.uses import Uses
 from tui_agent.sandbox.mechanisms import Sandbox
 
 if TYPE_CHECKING:
@@ -100,6 +101,9 @@ class Tool(Protocol):
 
     @property
     def effect(self) -> Effect: ...
+    @property
+    def uses(self) -> Uses:
+        """What it does with each of its arguments. One that is missing keeps the tool from being registered."""
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
         """What the call would do, in full, for the operator's approval: a unified diff or the command."""

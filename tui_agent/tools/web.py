@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent import processes
 from tui_agent.config.sections import WebSettings
+from tui_agent.permissions.uses import Use, Uses
 from tui_agent.tools.encoding import printable
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.output import DEFAULT_LIMIT, Capture
@@ -38,6 +39,7 @@ class WebFetch:
     output_limit: int = DEFAULT_LIMIT
     name: ClassVar[str] = "web_fetch"
     effect: ClassVar[Effect] = Effect.NETWORK
+    uses: ClassVar[Uses] = {"url": Use.SENDS, "raw": Use.SAYS}
     description: ClassVar[str] = (
         "Fetch a page of the web by its address (GET, http or https) and return its text: HTML becomes Markdown, "
         "other text comes as it is. A redirect to another host is not followed; the new address is named. Pages "

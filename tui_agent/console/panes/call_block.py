@@ -17,7 +17,8 @@ from tui_agent.call_names import main_argument, short_input, shortened
 from tui_agent.console.panes.density import Density, looks_by
 from tui_agent.console.panes.lane_block import draw_lane
 from tui_agent.console.panes.wrappings import unwrapped
-from tui_agent.core.names import ASK_OPERATOR, EDITS, FINISH, UPDATE_PLAN, CallState, FailureKind
+from tui_agent.core.names import ASK_OPERATOR, EDITS, FINISH, READS_ONLY, UPDATE_PLAN, CallState, FailureKind
+from tui_agent.event_lines import RAN_UNASKED
 from tui_agent.frontend.lines.diff import diff_counts, draw_diff
 from tui_agent.frontend.lines.glyphs import CALL_STATES
 from tui_agent.frontend.lines.styled import (
@@ -204,9 +205,7 @@ def _meta(
     elif word:
         bold = state in (CallState.WAITING, CallState.BLOCKED, CallState.DENIED)
         parts.append((word, f"{role} bold" if bold else role))
-    if entry.diff:
-        added, removed = diff_counts(entry.diff)
-        parts.append((f"+{added} −{removed}", "muted"))
+    parts += [(said, "muted") for said in (_unasked(entry, state, brief=brief), _changed(entry)) if said]
     passed = entry.duration
     if state is CallState.RUNNING and entry.started is not None:
         passed = max(0.0, context.now - entry.started)
@@ -218,6 +217,17 @@ def _meta(
             spans.append(Span(" · ", f"faint{back}"))
         spans.append(Span(text, f"{style}{back}"))
     return tuple(spans)
+
+
+def _changed(entry: CallEntry) -> str:
+    return "+{} −{}".format(*diff_counts(entry.diff)) if entry.diff else ""
+
+
+def _unasked(entry: CallEntry, state: CallState, *, brief: bool) -> str:
+    """That nobody was asked about a call because it only reads; "" for any other."""
+    if not entry.reads_only or state in (CallState.FAILED, CallState.CANCELLED):
+        return ""
+    return READS_ONLY if brief and len(_named(entry)) > _READABLE else RAN_UNASKED
 
 
 def _word(entry: CallEntry, state: CallState) -> str:

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from tui_agent.core.events.base import Event
+from tui_agent.core.names import READS_ONLY
 from tui_agent.core.values import Contradiction, Failure
 
 
@@ -22,6 +23,11 @@ class ToolStarted(Event):
     """Identity of the call as executed; another one than in the reply where the operator edited it."""
     allowed_by: str = ""
     """What let it run: the permission rules with their places, the mode, or the operator."""
+
+    @property
+    def reads_only(self) -> bool:
+        """Whether it ran unasked because it is known to do nothing but read."""
+        return self.allowed_by == READS_ONLY
 
 
 class ToolProgress(Event):

@@ -408,6 +408,7 @@ def _tool_started(
         state=CallState.RUNNING,
         attempt=around.attempt,
         started=event.at,
+        reads_only=event.reads_only,
     )
 
 

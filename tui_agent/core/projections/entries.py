@@ -100,6 +100,8 @@ class CallEntry(Entry):
     """The incidents that its success ended."""
     lane: Lane | None = None
     """The sub-agent that it started."""
+    reads_only: bool = False
+    """It ran unasked because it is known to do nothing but read."""
     kind: Literal["call"] = "call"
 
     @property

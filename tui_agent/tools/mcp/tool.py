@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tui_agent.permissions.uses import Use, Uses
 from tui_agent.terminal_text import sanitize_between_tabs
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.mcp.content import result_text
@@ -57,6 +58,18 @@ class ServerTool:
     def effect(self) -> Effect:
         """Anything: a server's hint that a tool only reads is no proof."""
         return Effect.COMMAND
+
+    @property
+    def uses(self) -> Uses:
+        """Unknown, whatever the server says, but for an address: rules that narrow look at each argument."""
+        properties = self.parameters.get("properties", {})
+        names = properties if isinstance(properties, dict) else {}
+        return {name: Use.SENDS if name == "url" else Use.ANYTHING for name in names}
+
+    @property
+    def says_it_reads(self) -> bool:
+        """Whether the server says that it only reads, which is its word and not checked."""
+        return self.offered.read_only
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
         """The server, the tool by its own name, the server's hints, and the arguments."""
