@@ -591,6 +591,8 @@ class Permissions:
             raise TooMuchToJudge(f"{MOST_WRAPPERS} or more other programs come before it")
         reads, why = self._read(command, wrappers, folders, look) if free else (None, "")
         if reads is not None and not why:
+            if reads.along:
+                return Finding(subject, Decision.ALLOW, None, "it changes nothing", neutral=True)
             return Finding(subject, Decision.ALLOW, None, READS_ONLY, reads=reads)
         found = self._by_itself(command, folders, look, depth, subject, hidden=hidden)
         return replace(found, why=why) if why and found.decision is Decision.ASK else found

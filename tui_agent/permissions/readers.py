@@ -26,6 +26,8 @@ class Reads:
     """Git does it, whose settings may name programs."""
     opens: tuple[Word, ...] = ()
     """Of its words, those that may be files."""
+    along: bool = False
+    """It looks at nothing and only goes along with what does."""
 
 
 _BUILTINS = frozenset({"echo", "pwd", "true", "false", ":", "test", "[", "type", "printf", "command"})
@@ -34,9 +36,10 @@ _PLAIN = frozenset({
     "ls", "cat", "head", "tail", "nl", "cut", "tr", "fold", "expand", "unexpand", "rev", "tac", "paste", "join", "comm",
     "cmp", "od", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "cksum", "basename",
     "dirname", "realpath", "readlink", "stat", "df", "uname", "whoami", "id", "groups", "nproc", "seq", "which",
-    "grep", "egrep", "fgrep", "echo", "pwd", "true", "false", ":",
+    "grep", "egrep", "fgrep", "pwd",
 })  # fmt: skip
 """No option of theirs writes, runs or sends: the manuals of coreutils, grep, debianutils and bash."""
+_ALONG = frozenset({"echo", "true", "false", ":"})
 _VERSIONS = re.compile(
     r"(?:python|pypy)[\d.]*|node|ruby|perl|gcc|g\+\+|clang|make|cmake|git|bash|sed|grep|rg|jq"
 )
@@ -178,7 +181,10 @@ def reads_only(command: SimpleCommand) -> Reads | None:
     special = _SPECIAL.get(name)
     if special is not None:
         files = special(texts) if all(map(becomes_no_option, rest)) else None
-        return None if files is None else Reads(program, opens=tuple(w for w in rest if w.text in files))
+        opened = () if files is None else tuple(word for word in rest if word.text in files)
+        return None if files is None else Reads(program, opens=opened, along=name in _BUILTINS)
+    if name in _ALONG:
+        return Reads(program, along=True)
     if len(texts) == 1 and texts[0] in {"--version", "-V"} and _VERSIONS.fullmatch(name):
         return Reads(name)
     if name in _PLAIN:
@@ -196,8 +202,7 @@ def reads_only(command: SimpleCommand) -> Reads | None:
 
 
 _OPENS_NOTHING = frozenset({
-    "echo", "basename", "dirname", "seq", "which", "tr", "true", "false", ":", "uname",
-    "whoami", "id", "groups", "nproc", "pwd", "date",
+    "basename", "dirname", "seq", "which", "tr", "uname", "whoami", "id", "groups", "nproc", "pwd", "date",
 })  # fmt: skip
 _SEPARATORS = {"cut": "-d", "sort": "-t"}
 
