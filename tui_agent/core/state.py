@@ -110,6 +110,8 @@ class RunState:
     metrics: Metrics = field(default_factory=Metrics)
     timeline: Timeline = field(default_factory=Timeline)
     background: BackgroundFacts = field(default_factory=BackgroundFacts)
+    in_lane: bool = False
+    """It is a sub-agent's."""
     """Commands that run beside the conversation."""
     windows: dict[str, int | None] = field(default_factory=dict)
     """Tokens that a prompt may have, by model, as far as they are known; None: the model does not say."""
@@ -194,7 +196,11 @@ class RunState:
         own = self.lanes.get(call_id)
         if own is None:
             own = RunState(
-                windows=self.windows, text_models=self.text_models, calibration=self.calibration, at=self.at
+                windows=self.windows,
+                text_models=self.text_models,
+                calibration=self.calibration,
+                at=self.at,
+                in_lane=True,
             )
         return evolve(own, session=self.session)
 

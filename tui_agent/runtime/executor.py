@@ -353,8 +353,12 @@ class Executor:
     async def _sandbox_of(self, issued: _Issued) -> Sandbox:
         """What this call's commands run in. What only reads, and all in plan mode, can change nothing there."""
         sandbox = await self._prepared_sandbox()
-        plans = self._recorder.state.session.approve is Approval.PLAN
-        return sandbox.only_reading() if issued.reads_only or plans else sandbox
+        return sandbox.only_reading() if issued.reads_only or self._plans else sandbox
+
+    @property
+    def _plans(self) -> bool:
+        """Whether nothing may be changed now."""
+        return self._recorder.state.session.approve is Approval.PLAN
 
     async def _instructions(self, issued: _Issued) -> tuple[Instructions, ...]:
         if not instructions.concern(issued.tool, issued.arguments):
@@ -400,7 +404,10 @@ class Executor:
     async def _run_hooks(
         self, event: HookEvent, tool: str, call_id: str, arguments: dict[str, Any], **facts: Any
     ) -> list[events.HookReported]:
-        reports = await self._hooks.run(event, tool, call_id, arguments, **facts)
+        confined = None
+        if self._plans and self._hooks.are_there(event, tool):
+            confined = (await self._prepared_sandbox()).only_reading()
+        reports = await self._hooks.run(event, tool, call_id, arguments, confined, **facts)
         for report in reports:
             self._recorder.record(report)
         return reports

@@ -10,14 +10,17 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import time
 from collections.abc import Collection, Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 from tui_agent import processes
 from tui_agent.config.sections import HookCommand, HookEvent, HookSettings
 from tui_agent.core import events
+from tui_agent.sandbox.mechanisms import Sandbox
 
 CONTEXT_LIMIT = 4_000
 """Characters of one hook's words that reach the note or the journal."""
@@ -37,10 +40,22 @@ class HookRunner:
         self._common = {"session_id": session_id, "cwd": str(workspace)}
         self._workspace = workspace
 
+    def are_there(self, event: HookEvent, tool: str) -> bool:
+        """Whether anything runs for `event` on `tool`."""
+        return bool(self._hooks.commands(event, tool))
+
     async def run(
-        self, event: HookEvent, tool: str, call_id: str, arguments: Mapping[str, Any], **facts: Any
+        self,
+        event: HookEvent,
+        tool: str,
+        call_id: str,
+        arguments: Mapping[str, Any],
+        confined: Sandbox | None = None,
+        **facts: Any,
     ) -> list[events.HookReported]:
-        """Reports of all hooks for `event` on `tool`; `facts` join the JSON (tool_response, error)."""
+        """Reports of all hooks for `event` on `tool`; `facts` join the JSON (tool_response, error). `confined`: what
+        they run in while nothing may change.
+        """
         hooks = self._hooks.commands(event, tool)
         if not hooks:
             return []
@@ -52,10 +67,15 @@ class HookRunner:
             "tool_use_id": call_id,
             **facts,
         }
-        return [await self._run_one(hook, event, call_id, subject) for hook in hooks]
+        return [await self._run_one(hook, event, call_id, subject, confined) for hook in hooks]
 
     async def _run_one(
-        self, hook: HookCommand, event: HookEvent, call_id: str, subject: dict[str, Any]
+        self,
+        hook: HookCommand,
+        event: HookEvent,
+        call_id: str,
+        subject: dict[str, Any],
+        confined: Sandbox | None,
     ) -> events.HookReported:
         started = time.monotonic()
 
@@ -72,27 +92,65 @@ class HookRunner:
                 duration=time.monotonic() - started,
             )
 
+        if confined is not None and confined.mechanism is None:
+            # It may forbid the call, and it may change something.
+            return report("blocked" if event == "PreToolUse" else "failed", error=_NO_SANDBOX)
         try:
-            child = await processes.start(
-                ["/bin/sh", "-c", hook.command],
-                cwd=self._workspace,
-                env=processes.without_secrets(os.environ, self._passed),
-            )
-        except (OSError, ValueError) as error:
-            return report("failed", error=f"the hook could not be started: {error}")
-        try:
-            async with asyncio.timeout(hook.timeout):
-                out, err = await child.output(json.dumps(subject, default=str).encode(), _OUTPUT_LIMIT)
+            code, out, err = await self._output(hook, json.dumps(subject, default=str).encode(), confined)
         except TimeoutError:
             return report("timed_out", error=f"no end after {hook.timeout:g} s; the hook was ended")
-        finally:
-            await child.end()
+        except (OSError, ValueError) as error:
+            return report("failed", error=f"the hook could not be started: {error}")
         stdout, stderr = out.decode("utf-8", "replace").strip(), err.decode("utf-8", "replace").strip()
-        if child.code == 2:
+        if code == 2:
             return report("blocked", error=stderr or stdout or "the hook gave no reason")
-        if child.code != 0:
-            return report("failed", error=f"exit code {child.code}: {stderr or stdout}")
+        if code != 0:
+            return report("failed", error=f"exit code {code}: {stderr or stdout}")
         return report("ok", context=_context(event, stdout))
+
+    async def _output(
+        self, hook: HookCommand, subject: bytes, confined: Sandbox | None
+    ) -> tuple[int | None, bytes, bytes]:
+        """Exit code and outputs of a hook. Raises `OSError`, `ValueError` and `TimeoutError`."""
+        argv = ["/bin/sh", "-c", hook.command]
+        environment = processes.without_secrets(os.environ, self._passed)
+        with ExitStack() as stack:
+            given: tuple[BinaryIO, ...] = ()
+            status: BinaryIO | None = None
+            if confined is not None:
+                (leash_end, _), (status, status_end) = (_pipe(stack) for _ in range(2))
+                given = (leash_end, status_end)
+                before = processes.supervised(0.0, status_end.fileno(), confined.gate, leash_end.fileno())
+                argv, environment = [*before, *confined.wrap(argv)], environment | confined.environment()
+            child = await processes.start(
+                argv, cwd=self._workspace, env=environment, pass_fds=[one.fileno() for one in given]
+            )
+            for one in given:
+                one.close()
+            try:
+                async with asyncio.timeout(hook.timeout):
+                    out, err = await child.output(subject, _OUTPUT_LIMIT)
+            finally:
+                await child.end()
+            return child.code if status is None else _reported(status), out, err
+
+
+_NO_SANDBOX = "in plan mode nothing is changed, so hooks run in a sandbox, and there is none here (agent-tui doctor says why)"
+
+
+def _pipe(stack: ExitStack) -> tuple[BinaryIO, BinaryIO]:
+    reading, writing = os.pipe()
+    return (
+        stack.enter_context(os.fdopen(reading, "rb", buffering=0)),
+        stack.enter_context(os.fdopen(writing, "wb", buffering=0)),
+    )
+
+
+def _reported(status: BinaryIO) -> int | None:
+    """The exit code that the supervisor of a command has said."""
+    os.set_blocking(status.fileno(), False)
+    found = re.search(rb"^exit (\d{1,3})$", status.read(1_000) or b"", re.MULTILINE)
+    return int(found[1]) if found else None
 
 
 def _context(event: HookEvent, stdout: str) -> str:

@@ -23,7 +23,8 @@ WAYS = {
 def after_plan(state: RunState, plan: str) -> Step | None:
     """The question whether `plan`, the run's answer, is carried out, and what follows; None: the run goes on."""
     answer = plan_answer(state)
-    planning = state.session.approve is Approval.PLAN and state.run.operator_present
+    # A sub-agent's answer goes to the run, whose plan is asked about.
+    planning = state.session.approve is Approval.PLAN and state.run.operator_present and not state.in_lane
     if answer is None:
         return Record((_question(state, plan),)) if planning else Finish(answered(state, plan))
     if answer.choice != "answer" or answer.by != "operator":
