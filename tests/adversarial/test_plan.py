@@ -124,7 +124,7 @@ async def test_a_sub_agent_changes_nothing(tmp_path: Path) -> None:
         call("finish", answer="It is written."),
     )
     assert same
-    assert [one.question for one in live.operator.raised] == ["The plan: nothing yet."]
+    assert [one.lane for one in live.operator.raised] == [""]
     lane = [one.event for one in live.of(events.LaneEvent)]
     assert any(isinstance(one, events.ToolRefused) for one in lane)
 

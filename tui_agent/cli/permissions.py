@@ -13,6 +13,7 @@ from tui_agent.cli.options import Parser, UsageError, add_place_options, one_of,
 from tui_agent.config.settings import Settings, load_settings
 from tui_agent.core.names import APPROVALS, Decision
 from tui_agent.permissions.judge import Judgement, Permissions
+from tui_agent.permissions.offers import remarks
 from tui_agent.permissions.rules import COMMAND_TOOL
 from tui_agent.session.sandboxes import tried_out
 from tui_agent.store.kept_rules import KeptRules
@@ -78,6 +79,8 @@ def _list(settings: Settings, *, as_json: bool) -> int:
     width = max((len(rule.text) for rule in rules if len(rule.text) < 60), default=0)
     for rule in rules:
         sys.stdout.write(f"{rule.decision:<5}  {visible(rule.text):<{width}}  {visible(rule.origin)}\n")
+        if said := remarks(rule):
+            sys.stdout.write(f"       {visible(said)}\n")
     if not rules:
         sys.stdout.write("No rule is set.\n")
     sys.stdout.write(

@@ -11,6 +11,7 @@ from tui_agent.core.names import Decision
 from tui_agent.permissions.commands import SimpleCommand, Word
 from tui_agent.permissions.programs import (
     PROGRAMS,
+    Program,
     becomes_no_option,
     changes_the_shell,
     known_program,
@@ -18,6 +19,7 @@ from tui_agent.permissions.programs import (
     sets_harmlessly,
     stays_inside,
 )
+from tui_agent.permissions.risky import risky_words
 from tui_agent.permissions.rules import (
     COMMAND_TOOL,
     PermissionRule,
@@ -42,16 +44,13 @@ def covers(rule: PermissionRule, command: SimpleCommand, inside: Callable[[Word]
         return False
     if not command.words or command.words[0].kind != "literal":
         return False
-    known = known_program(command.words)
-    if (
-        known is not None
-        and known[0] not in PROGRAMS
-        and patterns[: known[0].count(" ") + 1] != known[0].split()
-    ):
-        # A rule about the interpreter itself, which somebody wrote by hand.
-        known = None
+    known = _known(patterns, command)
+    risky = risky_words(command) if known is None else ()
+    left_out = {id(command.words[place]) for place in risky}
 
     def covered(word: Word) -> bool:
+        if id(word) in left_out:
+            return False
         if known is None:
             host = word.kind == "literal" and bool(host_of(word.text))
             return (stays_inside(word) and inside(word)) or host
@@ -67,6 +66,14 @@ def covers(rule: PermissionRule, command: SimpleCommand, inside: Callable[[Word]
         return not outside and (word is command.words[0] or pattern.startswith(("/", "~")) or inside(word))
 
     return words_match(patterns, command.words, covered, same)
+
+
+def _known(patterns: Sequence[str], command: SimpleCommand) -> tuple[str, Program] | None:
+    """What is known of the program, unless the rule is about the interpreter itself, as somebody wrote by hand."""
+    known = known_program(command.words)
+    if known is None or known[0] in PROGRAMS or patterns[: known[0].count(" ") + 1] == known[0].split():
+        return known
+    return None
 
 
 def literal_glob(word: Word) -> str:

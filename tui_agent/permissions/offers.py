@@ -11,6 +11,7 @@ from typing import Any
 from tui_agent.core.names import Decision
 from tui_agent.permissions.commands import SimpleCommand, Word, read_command
 from tui_agent.permissions.programs import Program, changes_the_shell, is_neutral, known_program
+from tui_agent.permissions.risky import still_asks, warning_about
 from tui_agent.permissions.rules import (
     COMMAND_TOOL,
     EXACTLY,
@@ -23,6 +24,7 @@ from tui_agent.permissions.rules import (
     parse_rule,
 )
 from tui_agent.permissions.runners import runs_what_it_is_given
+from tui_agent.shell_programs import base_name
 
 _SUBCOMMAND = re.compile(r"[a-z][\w:-]*")
 _SUBCOMMAND_WORDS = 2
@@ -46,6 +48,40 @@ def in_words(rule: PermissionRule, *, whole: bool = False) -> str:
     return f"calls of {rule.tool} to {pattern} {verb}"
 
 
+def remarks(rule: PermissionRule) -> str:
+    """What whoever writes a rule should know of it, in sentences: what it leaves out, and what it lets run besides."""
+    asks = _still_asks(rule)
+    return " ".join(filter(None, (f"It still asks for {asks}." if asks else "", warning(rule))))
+
+
+def _still_asks(rule: PermissionRule) -> str:
+    words = rule.words if rule.tool == COMMAND_TOOL and rule.decision is Decision.ALLOW else ()
+    if len(words) < 2 or words[-1] != "*" or _known(" ".join(words[:-1])) is not None:
+        return ""
+    return still_asks(base_name(words[0]))
+
+
+def warning(rule: PermissionRule) -> str:
+    """That a rule lets more run than its name says, as a sentence; "" where it does not."""
+    why = _lets_more_run(rule)
+    return f"Mind: {why}." if why else ""
+
+
+def _lets_more_run(rule: PermissionRule) -> str:
+    pattern = rule.pattern or ""
+    if rule.decision is not Decision.ALLOW or rule.tool != COMMAND_TOOL or pattern.startswith(EXACTLY):
+        return ""
+    if rule.covers_all:
+        return "it lets every command run"
+    words = rule.words
+    if len(words) < 2 or words[-1] not in {"*", "**"} or _known(" ".join(words[:-1])) is not None:
+        return ""
+    if words[-1] == "**":
+        return "it covers any arguments at all, also those by which a program runs another one"
+    why = warning_about(base_name(words[0]))
+    return f"{words[0]}: {why}" if why else ""
+
+
 def _allowed(rule: PermissionRule, *, whole: bool) -> str:
     pattern = rule.pattern or ""
     if rule.tool in WRITES:
@@ -67,7 +103,9 @@ def _allowed(rule: PermissionRule, *, whole: bool) -> str:
     if pattern.endswith(" **"):
         return f"`{pattern.removesuffix(' **')}` with any arguments at all"
     if name != pattern and not re.search(r"[*?\[]", name):
-        return f"`{name}` with any options, on anything that stays inside the workspace"
+        asks = _still_asks(rule)
+        but = f" but those that run or write ({asks}), which still ask" if asks else ""
+        return f"`{name}` with any options{but}, on anything that stays inside the workspace"
     if re.search(r"(?<!\[)[*?]|\[(?![*?\[]\])", pattern):
         return f"commands like `{pattern}`, on anything that stays inside the workspace"
     return "exactly this command, also beside others that are allowed"

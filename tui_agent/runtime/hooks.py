@@ -135,7 +135,7 @@ class HookRunner:
             return child.code if status is None else _reported(status), out, err
 
 
-_NO_SANDBOX = "in plan mode nothing is changed, so hooks run in a sandbox, and there is none here (agent-tui doctor says why)"
+_NO_SANDBOX = "in plan mode hooks run in a sandbox, and there is none here: agent-tui doctor says why"
 
 
 def _pipe(stack: ExitStack) -> tuple[BinaryIO, BinaryIO]:

@@ -23,7 +23,7 @@ from tui_agent.console.screens.field import FieldScreen, Judged, Selection, Valu
 from tui_agent.core.names import Decision
 from tui_agent.frontend.lines.styled import Line, Span, fit, pad
 from tui_agent.permissions.judge import Finding, Judgement
-from tui_agent.permissions.offers import in_words
+from tui_agent.permissions.offers import in_words, warning
 from tui_agent.permissions.rules import PermissionRule, parse_rule
 from tui_agent.quantities import counted
 from tui_agent.session.rules import PlacedRule, SessionRules
@@ -150,7 +150,7 @@ class RulesScreen(Catalog[RuleRow, None]):
             super().describe()
 
     def about(self, row: RuleRow) -> Content:
-        words = reveal(f"{in_words(row.rule, whole=True)}.")
+        words = reveal(f"{in_words(row.rule, whole=True)}. {warning(row.rule)}".rstrip())
         used = f"Used {counted(row.uses, 'time')} in this session. " if row.uses else ""
         origin = row.rule.origin
         own = row.placed.scope in {"session", "workspace"}
@@ -233,7 +233,7 @@ def judged_rule(values: Values) -> Judged:
         return Judged(
             reveal(str(error)) if text.strip() else "A rule is a tool, or a tool with a pattern.", right=False
         )
-    return Judged(f"{rule.decision}: {reveal(in_words(rule, whole=True))}.")
+    return Judged(f"{rule.decision}: {reveal(in_words(rule, whole=True))}. {reveal(warning(rule))}".rstrip())
 
 
 def judgement_in_words(judgement: Judgement) -> Content:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from tui_agent.config.errors import ConfigError
 from tui_agent.core.names import Decision
+from tui_agent.permissions.offers import remarks
+from tui_agent.permissions.rules import parse_rule
 from tui_agent.session.rules import SCOPES, PlacedRule, SessionRules
 
 if TYPE_CHECKING:
@@ -33,7 +35,8 @@ async def change_by_words(session: Session, file: UserFile, words: str) -> str:
         await rules.make(text.strip(), Decision(verb), scope)
     except (ConfigError, OSError) as error:
         raise ValueError(str(error)) from error
-    return f"{verb} {text.strip()}: holds in {SCOPES[scope]} from now on."
+    said = remarks(parse_rule(Decision(verb), text, ""))
+    return f"{verb} {text.strip()}: holds in {SCOPES[scope]} from now on. {said}".rstrip()
 
 
 def _numbered(listed: list[PlacedRule], number: str) -> PlacedRule:
