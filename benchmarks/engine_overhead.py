@@ -26,6 +26,7 @@ from tui_agent.core import events
 from tui_agent.core.state import RunState
 from tui_agent.headless import HeadlessOperator
 from tui_agent.models.protocol import Delta, ModelRequest, Reply
+from tui_agent.permissions.uses import Use
 from tui_agent.session.opening import open_session
 from tui_agent.tools.registry import ToolRegistry, default_tools
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
@@ -49,6 +50,7 @@ class Nothing:
     description = "Does nothing."
     parameters = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     effect = Effect.READ
+    uses = {"n": Use.SAYS}
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
         return ""

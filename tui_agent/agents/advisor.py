@@ -19,6 +19,7 @@ from tui_agent.agents.answers import mark_of, take
 from tui_agent.agents.dialect import Heard, Moment
 from tui_agent.core import events
 from tui_agent.core.decision.decide import NO_CALL
+from tui_agent.core.framed import cleaned, framed
 from tui_agent.core.recovery.changes import unexplained
 from tui_agent.core.recovery.note import tagged
 from tui_agent.formats.importers.faults import classified
@@ -209,11 +210,11 @@ class AdvisedConversation:
     def _advice(self, advise: Advise) -> Advice:
         if advise == "off":
             return Advice()
-        framed = self._dialect.answers.frames_notes or not self._note
-        note = self._note if framed else tagged(self._note)
+        marks = self._dialect.answers.frames_notes or not self._note
+        note = cleaned(self._note) if marks else tagged(self._note)
         if not self._rejected:
             return Advice(note=note)
-        self._told = note or self._rejected
+        self._told = note or cleaned(self._rejected)
         return Advice(go_on=self._told)
 
     def _add_answer(self, heard: Heard, at: float, advise: Advise) -> None:
@@ -230,7 +231,7 @@ class AdvisedConversation:
         if not text:
             return ""
         self._builder.take(Said(text, at), None)
-        return f"The operator answers: {text}"
+        return f"The operator answers: {cleaned(text)}"
 
     def _may_go_on(self, heard: Heard, advise: Advise) -> bool:
         return advise == "refuse" and not heard.goes_on and self._dialect.answers.go_on is not None
@@ -251,10 +252,10 @@ class AdvisedConversation:
             and key not in self._asked
         ):
             self._asked.add(key)
-            return Advice(ask=_QUESTION.format(entry.count + entry.trials, _cut(entry.last_message, 600)))
+            return Advice(ask=_QUESTION.format(entry.count + entry.trials, framed(entry.last_message, 600)))
         reason = permit.reason
         if permit.earlier_result:
-            reason = f"{reason}\nIts result was:\n{_cut(permit.earlier_result, 4_000)}"
+            reason = f"{reason}\nIts result was:{framed(permit.earlier_result, 4_000)}"
         refused = Result("denied", reason, at, reason, refusal=permit.refusal or "blocked")
         if call.id:
             self._refused[call.id] = refused
@@ -298,7 +299,7 @@ class AdvisedConversation:
 
 _MORE = Remarked("")
 """What follows a step is not known yet."""
-_QUESTION = "It has failed {} times with the same error, and nothing has changed since. Run it once more? The error: {}"
+_QUESTION = "It has failed {} times with the same error, and nothing has changed since. Run it once more? The error:{}"
 
 
 def lane_folder(sessions: Path, agent: str, session: str, lane: str, at: float) -> Path:

@@ -16,7 +16,7 @@ from tui_agent.core.names import FaultKind
 from tui_agent.models.protocol import Delta, Model, ModelFault, ModelRequest, Reply
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.registry import ToolRegistry
-from tui_agent.tools.tool import Effect, Tool, ToolContext, ToolOutput
+from tui_agent.tools.tool import Effect, Tool, ToolContext, ToolOutput, uses_of
 from tui_agent.tools.workspace import Workspace
 
 TOOL_SECONDS = 0.5
@@ -145,7 +145,7 @@ class InWorld:
         self._tool = tool
         self._world = world
         self.name, self.description, self.effect = tool.name, tool.description, tool.effect
-        self.uses = tool.uses
+        self.uses = uses_of(tool) or {}
         self.parameters = tool.parameters
         self.accepted = getattr(tool, "accepted", tool.parameters)
 

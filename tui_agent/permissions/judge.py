@@ -109,9 +109,9 @@ def _only_reads(findings: Sequence[Finding]) -> bool:
     return any(one.reads for one in findings) and all(one.reads or one.neutral for one in findings)
 
 
-def looks_at_files(uses: Uses) -> bool:
+def looks_at_files(uses: Uses | None) -> bool:
     """Whether judging a call of a tool follows links and wildcards on the disk, which may take its time."""
-    return not {Use.READS, Use.WRITES, Use.RUNS, Use.ANYTHING}.isdisjoint(uses.values())
+    return uses is None or not {Use.READS, Use.WRITES, Use.RUNS, Use.ANYTHING}.isdisjoint(uses.values())
 
 
 _BY_EFFECT: Mapping[str, frozenset[Use]] = {
@@ -229,8 +229,8 @@ class Permissions:
             findings = [self._own_file(tool, Use.READS, ".")]
         else:
             findings = []
-        for name, use in given.items():
-            findings += self._used(tool, effect, name, use, arguments[name])
+        for name, value in arguments.items():
+            findings += self._used(tool, effect, name, uses.get(name, Use.ANYTHING), value)
         if not findings or _BY_EFFECT.get(effect, frozenset(given.values())).isdisjoint(uses.values()):
             findings.append(self._whole(tool, effect, says_it_reads=says_it_reads))
         return self._joined(findings)

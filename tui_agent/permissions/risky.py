@@ -175,7 +175,7 @@ RISKS: dict[str, Risks] = {
     "cargo": _risks(r"\+.*|--(?:config|target-dir|out-dir)(?:=.*)?|-[ZC].*", "--config, -Z, +toolchain", "cargo(1)"),
     **dict.fromkeys(
         ("pip", "pip3"),
-        _risks(r"config|--(?:target|prefix|root|log|editor|python)(?:=.*)?|-t.*", "config, --target, --python", "pip(1)"),
+        _risks(r"config|--(?:target|prefix|root|log|editor|python)(?:=.*)?|-t.*", "config, --target", "pip(1)"),
     ),
     "tree": _risks(r"-[a-zA-Z]*[oR].*", "-o", "tree(1)"),
     "date": _risks(r"-[a-zA-Z]*s.*|--set(?:=.*)?", "-s", "date(1)"),

@@ -61,9 +61,13 @@ def _texts(value: Any, depth: int) -> Iterator[str]:
 
 def undeclared(uses: object, parameters: Mapping[str, Any]) -> str:
     """What a tool does not say about itself, for who registers it; "" where nothing is missing."""
-    if not isinstance(uses, Mapping):
-        return "it does not say what it does with its arguments (`uses`)"
     properties = parameters.get("properties", {})
+    if not isinstance(uses, Mapping):
+        return (
+            "it does not say what it does with its arguments (`uses`)"
+            if properties or uses is not None
+            else ""
+        )
     missing = (
         sorted(str(name) for name in properties if name not in uses) if isinstance(properties, dict) else []
     )

@@ -19,7 +19,7 @@ from tui_agent.permissions.judge import Judgement, Permissions
 from tui_agent.permissions.offers import in_short, offers
 from tui_agent.permissions.rules import PermissionRule, parse_rule
 from tui_agent.sandbox.mechanisms import Sandbox
-from tui_agent.tools.tool import Tool
+from tui_agent.tools.tool import Tool, uses_of
 
 Rules = tuple[tuple[str, ...], ...]
 
@@ -67,7 +67,9 @@ class Approvals:
 
     def _judged(self, permissions: Permissions, tool: Tool, arguments: Mapping[str, Any]) -> Judgement:
         says_it_reads = bool(getattr(tool, "says_it_reads", False))
-        return permissions.judge(tool.name, tool.effect, arguments, tool.uses, says_it_reads=says_it_reads)
+        return permissions.judge(
+            tool.name, tool.effect, arguments, uses_of(tool), says_it_reads=says_it_reads
+        )
 
     def agree(self, tool: Tool) -> None:
         """The operator let calls of this tool run, as the tool is now."""

@@ -20,6 +20,7 @@ from tui_agent.config.errors import ConfigError
 from tui_agent.config.sections import HookEvent
 from tui_agent.core import events
 from tui_agent.core.decision.tool_calls import as_error, facts_of, wrong_call
+from tui_agent.core.framed import cleaned, framed, named
 from tui_agent.core.names import Approval, Decision
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.permissions.judge import Judgement, looks_at_files
@@ -29,7 +30,7 @@ from tui_agent.runtime import instructions
 from tui_agent.runtime.approvals import Approvals, Rules
 from tui_agent.runtime.checkpointer import Checkpointer
 from tui_agent.runtime.coalesce import ProgressStream
-from tui_agent.runtime.hooks import HookRunner
+from tui_agent.runtime.hooks import CONTEXT_LIMIT, HookRunner
 from tui_agent.runtime.instructions import Instructions
 from tui_agent.runtime.operator import Operator
 from tui_agent.runtime.read_back import comparable, contradiction
@@ -38,7 +39,7 @@ from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.tools.errors import ToolError, in_words
 from tui_agent.tools.failure_hints import hint_for
 from tui_agent.tools.registry import InvalidCall, ParsedCall, ToolRegistry
-from tui_agent.tools.tool import Effect, Tool, ToolContext, ToolOutput
+from tui_agent.tools.tool import Effect, Tool, ToolContext, ToolOutput, uses_of
 from tui_agent.tools.workspace import Workspace, os_failure
 
 logger = logging.getLogger(__name__)
@@ -202,7 +203,9 @@ class Executor:
         if reply.decision == "deny":
             who = "The operator" if reply.by == "operator" else "The approval policy"
             reason = reply.reason or "no reason was given"
-            content = f"{who} denied this call: {reason}. It was not executed; do not repeat it unchanged."
+            content = (
+                f"{who} denied this call: {cleaned(reason)}. It was not executed; do not repeat it unchanged."
+            )
             self._refuse(issued, reason, content)
             return False
         if reply.decision != "once":
@@ -232,9 +235,10 @@ class Executor:
     async def _judged(self, issued: _Issued) -> Judgement:
         call = self._recorder.state, issued.tool, issued.arguments
         try:
-            if Use.RUNS in issued.tool.uses.values():
+            uses = uses_of(issued.tool)
+            if uses is not None and Use.RUNS in uses.values():
                 self._approvals.sandbox = await self._prepared_sandbox()
-            if looks_at_files(issued.tool.uses):
+            if looks_at_files(uses):
                 return await asyncio.to_thread(self._approvals.judge, *call)
             return self._approvals.judge(*call)
         except ToolError:
@@ -252,7 +256,7 @@ class Executor:
         if found.rule is not None:
             reason = f"a permission rule forbids it: {reason}"
             then = " No approval lifts this; find another way, or say in your answer what could not be done."
-        content = f"{found.subject!r} was not executed: {reason}.{then}"
+        content = f"{named(found.subject, 400)!r} was not executed: {named(reason, 1_000)}.{then}"
         self._refuse(issued, reason, content)
         return False
 
@@ -397,7 +401,7 @@ class Executor:
         reports = await self._run_hooks("PreToolUse", issued.call.name, issued.call.id, issued.arguments)
         blocked = next((report for report in reports if report.status == "blocked"), None)
         if blocked is not None:
-            content = f"A PreToolUse hook denied this call: {blocked.error}"
+            content = f"A PreToolUse hook denied this call:{framed(blocked.error, CONTEXT_LIMIT)}"
             self._refuse(issued, blocked.error, content)
         return blocked is None
 

@@ -23,7 +23,7 @@ from tui_agent.tools.hints import broken_rules, copied_description, unknown_tool
 from tui_agent.tools.output import DEFAULT_LIMIT
 from tui_agent.tools.plan import UpdatePlan
 from tui_agent.tools.shell import DEFAULT_TIMEOUT, Bash
-from tui_agent.tools.tool import Effect, Tool
+from tui_agent.tools.tool import Effect, Tool, uses_of
 from tui_agent.tools.web import WebFetch
 
 logger = logging.getLogger(__name__)
@@ -233,7 +233,7 @@ _LESS_AT_ONCE = {
 def _declared(tool: Tool) -> Tool:
     """The tool, if it says what it may do and what it does with each argument: nothing is let run by its name."""
     effect = getattr(tool, "effect", None)
-    missing = undeclared(getattr(tool, "uses", None), tool.parameters)
+    missing = undeclared(uses_of(tool), tool.parameters)
     if not isinstance(effect, Effect):
         missing = "it does not say what it may do (`effect`)"
     if missing:
@@ -243,7 +243,7 @@ def _declared(tool: Tool) -> Tool:
 
 def subject_key(tool: Tool | None) -> str:
     """The argument that permission rules look at: a command, an address or a path."""
-    uses: Uses = {} if tool is None else tool.uses
+    uses: Uses = (uses_of(tool) if tool is not None else None) or {}
     return next((key for key, use in uses.items() if use not in {Use.SAYS, Use.ANYTHING}), "url")
 
 

@@ -31,6 +31,12 @@ class Effect(StrEnum):
     """Starts a sub-agent, whose calls are judged one by one."""
 
 
+def uses_of(tool: Tool) -> Uses | None:
+    """What a tool does with its arguments; None for one that takes none and says nothing."""
+    uses: Uses | None = getattr(tool, "uses", None)
+    return uses
+
+
 def schema(*required: str, **properties: dict[str, Any]) -> dict[str, Any]:
     """The JSON Schema of an object with these properties and no others."""
     needed = {"required": [*required]} if required else {}

@@ -13,6 +13,7 @@ from tui_agent.core import events
 from tui_agent.core.decision.answers import INTERRUPTED
 from tui_agent.core.decision.steps import Record, RunCalls, Step
 from tui_agent.core.decision.verification import to_verify
+from tui_agent.core.framed import framed
 from tui_agent.core.names import ASK_OPERATOR, FINISH
 from tui_agent.core.recovery.engine import Permit
 from tui_agent.core.recovery.implicit import Remark
@@ -64,6 +65,8 @@ def after_reply(state: RunState, reply: events.ReplyFinished) -> Step:
 _AT_ONCE = frozenset({"read", "task"})
 """Effects whose calls run at the same time where they stand side by side in a reply."""
 
+_LONGEST_EARLIER = 40_000
+"""Characters of a result that is told again in place of a call."""
 _FOR_WANT_OF_A_CHANGE = frozenset({"blocked", "withheld"})
 
 
@@ -117,7 +120,7 @@ def wrong_call(
 def _refused(index: int, call: events.ToolCall, permit: Permit) -> events.ToolRefused:
     content = permit.reason
     if permit.earlier_result:
-        content = f"{permit.reason}\n\nThe earlier result:\n{permit.earlier_result}"
+        content = f"{permit.reason}\n\nThe earlier result:{framed(permit.earlier_result, _LONGEST_EARLIER)}"
     return events.ToolRefused(
         **facts_of(index, call, arguments_of(call)),
         content=content,

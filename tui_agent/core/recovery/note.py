@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.core.events import EscalationAnswered, Failure, FailureKind, Level
+from tui_agent.core.framed import cleaned, framed, named
 from tui_agent.core.recovery import trials
 from tui_agent.core.recovery.answers import choice_of
 from tui_agent.core.recovery.forge_note import closing_instruction, forge_note
@@ -71,7 +72,7 @@ def closing_note(reason: str) -> str:
 
 def tagged(note: str) -> str:
     """The note as the message that is sent."""
-    return f"<{NOTE_TAG}>\n{note}\n</{NOTE_TAG}>"
+    return f"<{NOTE_TAG}>\n{cleaned(note)}\n</{NOTE_TAG}>"
 
 
 def system_rule(*, operator_present: bool = True) -> str:
@@ -101,13 +102,15 @@ def compose(
     if state.form.cut and state.form.changed_last_iteration and state.policy.note != "merged":
         paragraphs.append(_cut())
     paragraphs += [
-        Paragraph(Rule.NOTE_HOOK, shortened(text.strip()))
+        Paragraph(Rule.NOTE_HOOK, cleaned(shortened(text.strip())))
         for text in hook_context[:MOST_FAILURES]
         if text.strip()
     ]
     if not paragraphs:
         return Note(None, ())
-    text = shortened("\n\n".join(paragraph.text for paragraph in paragraphs), LONGEST_NOTE)
+    # Whatever was quoted on the way, it does not end the note.
+    whole = cleaned("\n\n".join(paragraph.text for paragraph in paragraphs))
+    text = shortened(whole, LONGEST_NOTE)
     return Note(text, tuple(dict.fromkeys(paragraph.rule.value for paragraph in paragraphs)))
 
 
@@ -146,7 +149,9 @@ def _more(failures: int) -> str:
 
 def _gigi_style(state: RecoveryState, answer: EscalationAnswered | None) -> Iterator[Paragraph]:
     for entry in _triggered(state):
-        text = f"{_attempt_lines(entry, state, answer)}\nThe error was: {shortened(entry.last_message)}"
+        text = (
+            f"{_attempt_lines(entry, state, answer)}\nThe error was:{framed(shortened(entry.last_message))}"
+        )
         yield Paragraph(Rule.NOTE_ATTEMPTS, text)
 
 
@@ -158,14 +163,14 @@ def _triggered(state: RecoveryState) -> list[AttemptEntry]:
 
 def _attempt_lines(entry: AttemptEntry, state: RecoveryState, answer: EscalationAnswered | None) -> str:
     if entry.count >= entry.limit:
-        line = f"Tool {entry.tool} has failed {entry.count} times."
+        line = f"Tool {named(entry.tool)} has failed {entry.count} times."
         if answer is not None or not state.operator_present:
             return line
         return (
             f"{line}\nThe issue is now with the operator: do not repeat this call unless the operator's answer asks "
             "for it."
         )
-    line = f"Tool {entry.tool} failed (attempt {entry.count}/{entry.limit})."
+    line = f"Tool {named(entry.tool)} failed (attempt {entry.count}/{entry.limit})."
     if entry.count < entry.limit - 1:
         return f"{line}\nRead the error, correct what caused it, then try again or choose another way."
     return (
@@ -252,7 +257,7 @@ def _tried(state: RecoveryState) -> Iterator[Paragraph]:
 
 def _failed_again(entry: AttemptEntry, state: RecoveryState) -> str:
     """Which failure of this call it was. In words: models copy a `2/3` into their next call."""
-    line = f"The {ordinal_word(entry.count)} failure of this call of {entry.tool}, and the error is the same."
+    line = f"The {ordinal_word(entry.count)} failure of this call of {named(entry.tool)}, and the error is the same."
     if entry.again is not None and not state.operator_present:
         return f"{line} {wait_first(entry.again.seconds)}"
     if entry.blocked and not state.operator_present:
@@ -312,7 +317,7 @@ def _remarks(state: RecoveryState, failures: Sequence[Failure]) -> Iterator[Para
             yield Paragraph(Rule.NOTE_PLAYBOOK, known.in_words)
     for tool in dict.fromkeys(failure.tool for failure in failures if failure.unknown_effect):
         text = (
-            f"It is not known whether {tool} had its effect before it was cut off: "
+            f"It is not known whether {named(tool)} had its effect before it was cut off: "
             "verify the state before you repeat it."
         )
         yield Paragraph(Rule.NOTE_UNKNOWN_EFFECT, text)
@@ -323,7 +328,7 @@ def _remarks(state: RecoveryState, failures: Sequence[Failure]) -> Iterator[Para
     if policy.breaker:
         for tool in state.breakers.opened:
             span = state.breakers.states[tool].span
-            text = f"Tool {tool} failed too often and is not available for the next {span} steps."
+            text = f"Tool {named(tool)} failed too often and is not available for the next {span} steps."
             yield Paragraph(Rule.NOTE_BREAKER, text)
     for remark in state.implicit.remarks:
         if remark.text:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tui_agent.core.framed import framed, named
+
 LONGEST_ERROR = 600
 """Characters of the error that a refusal repeats: its beginning and its end."""
 
@@ -42,15 +44,15 @@ class Blocked:
         """The refusal: that it was not executed and why, what may be done, the error and its hint."""
         times = "once" if self.failures == 1 else f"{self.failures} times"
         why = f"it failed {times} with the same error, and nothing has changed since"
-        parts = [f"This call of {self.tool} was not executed: {why}.", self._decision()]
+        parts = [f"This call of {named(self.tool)} was not executed: {why}.", self._decision()]
         if self.error:
-            parts.append(f"The error was: {_cut(self.error, LONGEST_ERROR)}")
+            parts.append(f"The error was:{framed(self.error, LONGEST_ERROR)}")
         if self.hint:
-            parts.append(f"Hint: {self.hint}")
+            parts.append(f"Hint:{framed(self.hint)}")
         return "\n".join(parts)
 
     def _decision(self) -> str:
-        words = _cut(" ".join(self.words.split()), LONGEST_WORDS)
+        words = named(self.words, LONGEST_WORDS)
         match self.decided:
             case "waits":
                 return "It waits for the operator's answer. Reach the goal in another way meanwhile."
@@ -82,14 +84,14 @@ def withheld(tool: str, *, succeeded: bool) -> str:
     """For a call whose outcome was the same again and again."""
     ended = "succeeded" if succeeded else "failed"
     return (
-        f"This call of {tool} was not executed again: it {ended} several times with the same outcome, "
+        f"This call of {named(tool)} was not executed again: it {ended} several times with the same outcome, "
         "and nothing has changed since. Do something else."
     )
 
 
 def switched_off(tool: str) -> str:
     """For a call of a tool that the operator took away."""
-    return f"{tool} was switched off by the operator. Work without it."
+    return f"{named(tool)} was switched off by the operator. Work without it."
 
 
 def left_out(tool: str, failures: int, until: int, *, different: bool, probed: bool) -> str:
@@ -97,19 +99,11 @@ def left_out(tool: str, failures: int, until: int, *, different: bool, probed: b
     inputs = " over different inputs" if different else ""
     again = ", and again when one call was tried" if probed else ""
     return (
-        f"{tool} is switched off until step {until}: it failed {failures} times in a row{inputs}{again}. "
+        f"{named(tool)} is switched off until step {until}: it failed {failures} times in a row{inputs}{again}. "
         "Work without it."
     )
 
 
 def probing(tool: str) -> str:
     """For a further call of a tool of which one call is tried first."""
-    return f"{tool} failed too often: one call of it is tried first, this one was not executed."
-
-
-def _cut(text: str, longest: int) -> str:
-    text = text.strip()
-    if len(text) <= longest:
-        return text
-    half = longest // 2
-    return f"{text[:half].rstrip()} … {text[-half:].lstrip()}"
+    return f"{named(tool)} failed too often: one call of it is tried first, this one was not executed."

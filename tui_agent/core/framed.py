@@ -1,0 +1,53 @@
+"""Words of others within words of ours: tool output, errors, names, what an agent, a hook or a server says.
+
+A model, and a person, must see where such words end. Whatever stands in them, they end where `framed` says so: they
+hold no character that is acted on or hidden, no mark by which a message of ours or of another agent's ends or begins,
+and no line of theirs begins where one of ours could.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tui_agent.terminal_text import sanitize
+
+MARK = "  | "
+"""What each line of a text of several lines begins with."""
+_TAGS = re.compile(
+    r"<(?=\s{0,9}/\s{0,9}[A-Za-z_|])"
+    r"|<(?=\s{0,9}[A-Za-z]{1,40}[_-][A-Za-z])"
+    r"|<(?=\s{0,9}(?:system|user|assistant|human|tool|function|instructions?|important|context|invoke|parameter|think)\b)"
+    r"|<(?=\|)|\[(?=/?INST\b|/?SYS\b)",
+    re.IGNORECASE,
+)
+"""Where a tag begins that ends something, or by which a chat's templates and agents mark who speaks."""
+_OPENED = {"<": "‹", "[": "⟦"}
+
+
+def cleaned(text: str, longest: int | None = None) -> str:
+    """The words without what is acted on or hidden, and without the marks of frames; `longest` in characters, of which
+    the middle is left out. Of several lines, as they stood.
+    """
+    safe = _TAGS.sub(lambda found: _OPENED[found[0]], sanitize(text))
+    return safe if longest is None else _bounded(safe, longest)
+
+
+def framed(text: str, longest: int = 1_200) -> str:
+    """The words as the end of a sentence of ours: behind a blank, or on lines of their own, each with a mark.
+
+    `f"The error was:{framed(error)}"`.
+    """
+    lines = cleaned(text.strip(), longest).split("\n")
+    return f" {lines[0]}" if len(lines) == 1 else "".join(f"\n{MARK}{line}" for line in lines)
+
+
+def named(text: str, longest: int = 200) -> str:
+    """A name, or a few words, within a sentence of ours: on one line."""
+    return " ".join(cleaned(text, longest).split())
+
+
+def _bounded(text: str, longest: int) -> str:
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half].rstrip()} … {text[-half:].lstrip()}"
