@@ -11,10 +11,13 @@ SECONDS = 0.05
 """Processor time of one judgement, so that a busy machine asks no more often than an idle one."""
 _LONGEST = 1.0
 """Seconds that may pass meanwhile, as where a disk is slow."""
-MARGIN = 0.01
+MARGIN = 0.014
 """Seconds for the step that is under way when the time is found to be over,"""
 MARGIN_OF_THE_GRAMMAR = 0.025
 """and where that is the repair of what is no bash: its steps grow with the text, to 21 ms at the longest."""
+_MANY = 200
+_FOR_A_WORD = 8e-6
+"""Seconds that a rule, or the table of what only reads, takes for each of many words."""
 _UNWATCHED = 32
 """Small steps between two looks at the clock, which cost more than such a step."""
 
@@ -50,6 +53,11 @@ class JudgementBudget:
         if self._steps >= _UNWATCHED:
             self._steps = 0
             self.look()
+
+    def need(self, words: int) -> None:
+        """Go on with something that looks at each of these words and at no clock. Raises `TooMuchToJudge`."""
+        if words > _MANY and self.over(max(MARGIN, words * _FOR_A_WORD)):
+            raise too_long()
 
     def look(self) -> None:
         """Look at the clock. Raises `TooMuchToJudge`."""

@@ -24,6 +24,7 @@ from tui_agent.permissions.paths import Paths, is_folder
 from tui_agent.permissions.programs import (
     MOST_WRAPPERS,
     SINKS,
+    becomes_no_option,
     hides_its_program,
     is_neutral,
     names_a_folder,
@@ -90,7 +91,8 @@ class Judgement:
     def speaking(self) -> Finding:
         """The finding that decided."""
         deciding = [one for one in self.findings if one.decision is self.decision]
-        return next((one for one in deciding if one.rule), deciding[0])
+        telling = (one for one in deciding if not one.neutral)
+        return next((one for one in deciding if one.rule), next(telling, deciding[0]))
 
     @property
     def reads_only(self) -> bool:
@@ -571,10 +573,12 @@ class Permissions:
                 return replace(against, subject=subject)
             if self._plans and any(one.writes for one in reached):
                 return Finding(subject, Decision.DENY, None, _PLANNING)
+        look.budget.need(len(command.words))
         for _ in range(MOST_WRAPPERS):
             inside = self._stays(command, folders, look)
             for rule in self._allowing:
                 look.budget.step()
+                look.budget.need(len(command.words))
                 if (
                     rule.names(COMMAND_TOOL)
                     and rule.pattern is not None
@@ -601,7 +605,7 @@ class Permissions:
         self, command: SimpleCommand, wrappers: Sequence[str], folders: tuple[str, ...] | None, look: _Look
     ) -> tuple[Reads | None, str]:
         """What a command reads where it does nothing else, and why it asks all the same; "" where it need not."""
-        reads = reads_only(command)
+        reads = reads_only(command) if len(command.words) <= _MOST_SUGGESTED else None
         if reads is None:
             return None, ""
         inside = self._stays(command, folders, look)
@@ -609,6 +613,8 @@ class Permissions:
             return reads, "it is not known in which folder it runs"
         if not all(word.text != "/dev/zero" and inside(word) for word in reads.opens):
             return reads, "it reads outside the workspace"
+        if any(self._may_be_an_option(word, folders, look) for word in command.words[1:]):
+            return reads, "a file there is named like an option"
         for program in (*wrappers, reads.program):
             if program not in _OF_THE_SHELL and not look.from_outside(program, self._root, folders):
                 return reads, f"the workspace says which program {program} is"
@@ -619,6 +625,13 @@ class Permissions:
         if reads.walks and self._keeping and (reads.git or self._holds_kept(look)):
             return reads, f"it reads many files, and a rule keeps some from being read ({self._keeping[0]})"
         return reads, ""
+
+    def _may_be_an_option(self, word: Word, folders: Sequence[str], look: _Look) -> bool:
+        """Whether a wildcard stands for a file whose name begins with a dash."""
+        if word.kind != "glob" or becomes_no_option(word):
+            return False
+        found = (names for folder in folders for names in look.paths.matching(word.text, folder))
+        return any(name.rpartition("/")[2].startswith("-") for names in found for name in names)
 
     def _holds_kept(self, look: _Look) -> bool:
         """Whether there is a file in the workspace that a rule keeps from being read, or too many to look at."""
@@ -659,7 +672,8 @@ class Permissions:
                 speaking = next((one.rule for one in parts if one.rule), None)
                 return Finding(subject, Decision.ALLOW, speaking, neutral=speaking is None)
         inside = self._stays(command, folders, look)
-        suggestion = suggested_rule(command, inside)
+        look.budget.need(len(command.words))
+        suggestion = suggested_rule(command, inside) if len(command.words) <= _MOST_SUGGESTED else ""
         if is_neutral(command) and (command.program != "cd" or inside(command.words[1])):
             why = "it changes nothing"
             return Finding(subject, Decision.ALLOW, None, why, neutral=True, suggestion=suggestion)
@@ -678,6 +692,7 @@ class Permissions:
         writes = writes_its_arguments(command)
 
         def inside(word: Word) -> bool:
+            look.budget.step(2)
             if word.text in SINKS:
                 return True
             for names in self._names_of(word, folders, look):
@@ -754,6 +769,7 @@ class Permissions:
             if not rule.may_begin_with(one.command.words[place]) and not one.command.assignments:
                 continue
             look.budget.step(len(one.command.words))
+            look.budget.need(len(one.command.words))
             answer = resembles(rule, tail_of(one.command, place) if place else one.command)
             if answer == "yes":
                 return answer
@@ -789,6 +805,8 @@ class Permissions:
 
 _WILD = re.compile(r"[*?\[{\\]")
 _OF_THE_SHELL = frozenset({"", "command", "builtin", "time"})
+_MOST_SUGGESTED = 1_000
+"""Words of a command that somebody reads and wants again."""
 _MOST_LOOKED_AT = 3_000
 """Names among which a file is looked for that a rule keeps from being read."""
 

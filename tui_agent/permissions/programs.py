@@ -275,9 +275,30 @@ def is_neutral(command: SimpleCommand) -> bool:
         return False
     if name == "set":
         return all(word.kind == "literal" and _SET.fullmatch(word.text) for word in rest)
-    if name == "test" and any(word.text == "-v" for word in rest):
-        return False
+    if name in {"test", "["}:
+        return _tests_plainly(rest)
     return name != "cd" or (len(rest) == 1 and names_a_folder(rest[0]) and stays_inside(rest[0]))
+
+
+_OF_ONE = re.compile(r"-[a-uwxyzA-QS-Z]")
+_OF_TWO = frozenset(
+    {"=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"}
+)
+
+
+def _tests_plainly(words: Sequence[Word]) -> bool:
+    """Whether no word can be `-v` or `-R`, which look a variable up: its index may run a command. A word that is not
+    known stands behind an operator, or before one of two operands.
+    """
+    if any(word.text in {"-v", "-R"} for word in words):
+        return False
+    for place, word in enumerate(words):
+        if word.kind == "unknown":
+            before = words[place - 1].text if place and words[place - 1].kind == "literal" else ""
+            behind = words[place + 1].text if place + 1 < len(words) else ""
+            if not (_OF_ONE.fullmatch(before) or before in _OF_TWO or behind in _OF_TWO):
+                return False
+    return True
 
 
 def names_a_folder(word: Word) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tui_agent.permissions.commands import SimpleCommand, Word
-from tui_agent.permissions.programs import PROGRAMS, Program, becomes_no_option, sets_harmlessly
+from tui_agent.permissions.programs import PROGRAMS, Program, sets_harmlessly
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,9 @@ _FIND_TIMES = re.compile(
 
 
 def reads_only(command: SimpleCommand) -> Reads | None:
-    """What a command reads; None where it is not known to do nothing else. Its words are literal, or globs."""
+    """What a command reads; None where it is not known to do nothing else. A wildcard counts as the file that it stands
+    for, so that whoever asks looks whether it stands for one that is named like an option.
+    """
     words = command.words
     if not words or words[0].kind != "literal" or not all(map(_harmless, command.assignments)):
         return None
@@ -180,7 +182,7 @@ def reads_only(command: SimpleCommand) -> Reads | None:
         return _git(rest)
     special = _SPECIAL.get(name)
     if special is not None:
-        files = special(texts) if all(map(becomes_no_option, rest)) else None
+        files = special(texts)
         opened = () if files is None else tuple(word for word in rest if word.text in files)
         return None if files is None else Reads(program, opens=opened, along=name in _BUILTINS)
     if name in _ALONG:
@@ -191,7 +193,7 @@ def reads_only(command: SimpleCommand) -> Reads | None:
         walks = name.endswith("grep") and _recursive(texts)
         return Reads(program, walks=walks, opens=_opened(name, rest))
     known = _WHOLE.get(name)
-    if known is None or not all(map(becomes_no_option, rest)):
+    if known is None:
         return None
     if not all(known.takes(text) or _of_its_own(name, text) for text in texts):
         return None
@@ -382,7 +384,7 @@ def _git(words: Sequence[Word]) -> Reads | None:
         return None if texts else Reads("git")
     # The program that checks a signature would run.
     signed = any("%G" in text or "%(signature" in text for text in texts)
-    if signed or not all(map(becomes_no_option, rest)):
+    if signed:
         return None
     fits = _lists(name, texts) if name in _LISTS else _shows(name, texts)
     return Reads("git", walks=_prints_files(name, texts), git=True, opens=tuple(words)) if fits else None
