@@ -1,69 +1,107 @@
-"""Writes docs/ATTACKS.md, and the table of groups in docs/SECURITY.md, from the attacks (`tests/adversarial`).
+"""Writes what the attacks are: data beside the tests (`tests/adversarial/attacks.jsonl`), and of it docs/ATTACKS.md and
+the figures at the end of docs/SECURITY.md.
 
-`python docs/write_security.py` writes both, `--check` exits with 1 where one is not current. A test checks.
+`python docs/write_security.py` writes all three, `--check` exits with 1 where one is not current. A test checks.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.adversarial.attack import Attack, about, all_attacks
+from tests.adversarial.attack import FOLDER, about, all_attacks
 
 SECURITY = Path(__file__).with_name("SECURITY.md")
 ATTACKS = Path(__file__).with_name("ATTACKS.md")
+DATA = FOLDER / "attacks.jsonl"
 MARK = "<!-- made by docs/write_security.py -->\n"
 
 HEAD = """# Attacks
 
-<!-- Written by docs/write_security.py from tests/adversarial. Do not edit. -->
+<!-- Written by docs/write_security.py from tests/adversarial/attacks.jsonl. Do not edit. -->
 
 Every attack that was tried on agent-tui, with its result. [SECURITY.md](SECURITY.md) says what is promised, and how to
 run them again. *Fell* means that something gave way when the attack was first tried. It was fixed, and the test holds
 now. S marks a slow one.
 """
 
+Row = dict[str, Any]
 
-def _groups() -> list[tuple[str, list[Attack]]]:
-    return [
-        (group, [made for _, made in rows]) for group, rows in groupby(all_attacks(), key=lambda row: row[0])
-    ]
+
+def data() -> str:
+    """A line for each group, which says what it is, and behind it one for each of its attacks."""
+    lines = []
+    for group, rows in groupby(all_attacks(), key=lambda row: row[0]):
+        lines.append({"group": group, "about": about(group)})
+        for _, one in rows:
+            facts = {
+                "attack": one.name,
+                "tried": one.tried,
+                "holds": one.holds,
+                "fell": one.fell,
+                "slow": one.slow,
+            }
+            lines.append({key: value for key, value in facts.items() if value})
+    return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
+
+
+def _groups(text: str) -> list[tuple[Row, list[Row]]]:
+    groups: list[tuple[Row, list[Row]]] = []
+    for line in text.splitlines():
+        row = json.loads(line)
+        if "group" in row:
+            groups.append((row, []))
+        else:
+            groups[-1][1].append(row)
+    return groups
+
+
+def _counts(rows: list[Row]) -> tuple[int, int, int]:
+    """How many they are, how many of them are slow, and how many fell."""
+    return len(rows), sum(bool(one.get("slow")) for one in rows), sum(bool(one.get("fell")) for one in rows)
 
 
 def security() -> str:
-    """The page on security: what is written by hand up to the mark, then a row for each group of attacks."""
-    lines = ["| group | attacks | slow | fell | |", "|---|---:|---:|---:|---|"]
-    rows = [
-        (group, len(made), sum(one.slow for one in made), sum(bool(one.fell) for one in made))
-        for group, made in _groups()
-    ]
-    lines += [
-        f"| [{group}](ATTACKS.md#{group}) | {count} | {slow} | {fell} | {about(group)} |"
-        for group, count, slow, fell in rows
-    ]
-    count, slow, fell = (sum(row[column] for row in rows) for column in (1, 2, 3))
-    lines.append(f"| all | {count} | {slow} | {fell} | |")
-    return SECURITY.read_text("utf-8").partition(MARK)[0] + MARK + "\n" + "\n".join(lines) + "\n"
+    """The page on security: what is written by hand up to the mark, then the figures."""
+    count, slow, fell = _counts([one for _, rows in _groups(data()) for one in rows])
+    said = f"{count} attacks, {slow} of them slow. {fell} fell when they were first tried; all hold now.\n"
+    return SECURITY.read_text("utf-8").partition(MARK)[0] + MARK + "\n" + said
 
 
 def attacks() -> str:
-    """The page of all attacks, a table for each group."""
-    lines = [HEAD]
-    for group, made in _groups():
-        lines += [f"## {group}\n", "| attack | what is tried | what holds | result |", "|---|---|---|---|"]
-        for one in made:
-            name = f"`{one.name}`{' S' if one.slow else ''}"
-            result = f"fell, fixed: {one.fell}" if one.fell else "held"
-            lines.append(f"| {name} | {one.tried} | {one.holds} | {result} |".replace("\n", " "))
+    """The page of all attacks: the groups, and a table for each."""
+    groups = _groups(data())
+    lines = [HEAD, "| group | attacks | slow | fell | |", "|---|---:|---:|---:|---|"]
+    for group, rows in groups:
+        count, slow, fell = _counts(rows)
+        name = group["group"]
+        lines.append(f"| [{name}](#{name}) | {count} | {slow} | {fell} | {group['about']} |")
+    count, slow, fell = _counts([one for _, rows in groups for one in rows])
+    lines += [f"| all | {count} | {slow} | {fell} | |", ""]
+    for group, rows in groups:
+        lines += [
+            f"## {group['group']}\n",
+            "| attack | what is tried | what holds | result |",
+            "|---|---|---|---|",
+        ]
+        for one in rows:
+            name = f"`{one['attack']}`{' S' if one.get('slow') else ''}"
+            result = f"fell, fixed: {one['fell']}" if one.get("fell") else "held"
+            lines.append(f"| {name} | {one['tried']} | {one['holds']} | {result} |".replace("\n", " "))
         lines.append("")
     return "\n".join(lines)
 
 
+PAGES = {DATA: data, ATTACKS: attacks, SECURITY: security}
+
+
 if __name__ == "__main__":
     if "--check" in sys.argv:
-        sys.exit(SECURITY.read_text("utf-8") != security() or ATTACKS.read_text("utf-8") != attacks())
-    SECURITY.write_text(security(), "utf-8")
-    ATTACKS.write_text(attacks(), "utf-8")
+        sys.exit(any(path.read_text("utf-8") != made() for path, made in PAGES.items()))
+    for path, made in PAGES.items():
+        path.write_text(made(), "utf-8")

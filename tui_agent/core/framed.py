@@ -13,10 +13,13 @@ from tui_agent.terminal_text import sanitize
 
 MARK = "  | "
 """What each line of a text of several lines begins with."""
+_ENDS = r"(?:\s{0,9}/?\s{0,9}>|\s{1,9}[\w:-]{1,40}\s{0,9}=)"
 _TAGS = re.compile(
     r"<(?=\s{0,9}/\s{0,9}[A-Za-z_|])"
-    r"|<(?=\s{0,9}[A-Za-z]{1,40}[_-][A-Za-z])"
-    r"|<(?=\s{0,9}(?:system|user|assistant|human|tool|function|instructions?|important|context|invoke|parameter|think)\b)"
+    r"|<(?=\s{0,9}(?:recovery_note|system[-_]?reminder|system\b))"
+    rf"|<(?=\s{{0,9}}[A-Za-z]{{1,40}}[_-][\w.-]{{0,60}}{_ENDS})"
+    r"|<(?=\s{0,9}(?:user|assistant|human|tool|function|instructions?|important|context|invoke|parameter|think)"
+    rf"{_ENDS})"
     r"|<(?=\|)|\[(?=/?INST\b|/?SYS\b)",
     re.IGNORECASE,
 )
