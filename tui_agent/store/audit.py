@@ -27,8 +27,10 @@ approval: mode
 None is what is not known: an imported recording names no server, sandbox or hash, and holds no mode of approval.
 """
 
+_WITHOUT = frozenset({"read", "dialogue", "task"})
+"""Effects of tools that change and send nothing by themselves."""
 _READS = READS | NO_WORK | {ASK_OPERATOR, "task"}
-"""Tools without an effect."""
+"""Tools without an effect, for recordings that say none."""
 _SHORT_HASH = 12
 
 
@@ -57,6 +59,8 @@ class _Audit:
         self._sandbox: str | None = None
         self._allowed: dict[tuple[str, str], str] = {}
         """What let a call run, by lane and id."""
+        self._does: dict[tuple[str, str], str] = {}
+        """What the tool of a call may do, by lane and id."""
         self._lane = ""
         self._servers: set[tuple[str, str]] = set()
 
@@ -85,6 +89,8 @@ class _Audit:
             case events.ModelCallStarted() if (event.server, event.model) not in self._servers:
                 self._servers.add((event.server, event.model))
                 yield "model", {"server": None if self._imported else event.server, "model": event.model}
+            case events.ReplyFinished():
+                self._does.update({(self._lane, call.id): call.effect for call in event.calls})
             case events.ToolStarted():
                 self._allowed[self._lane, event.call_id] = event.allowed_by
             case events.ToolSucceeded() | events.ToolFailed() | events.ToolCancelled():
@@ -120,7 +126,8 @@ class _Audit:
         self, event: events.ToolSucceeded | events.ToolFailed | events.ToolCancelled
     ) -> Iterator[tuple[str, Effect]]:
         allowed = self._allowed.pop((self._lane, event.call_id), None)
-        if allowed is None or event.tool in _READS:
+        effect = self._does.pop((self._lane, event.call_id), "")
+        if allowed is None or (effect in _WITHOUT if effect else event.tool in _READS):
             return  # it never ran, or did nothing
         outcome = {"tool_succeeded": "ok", "tool_failed": "failed"}.get(event.type, "cancelled")
         done: Effect = {"outcome": outcome, "allowed_by": allowed}
