@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import sys
 from collections import deque
@@ -15,6 +16,7 @@ from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import LiveSession, start_session
 from tui_agent.config.sections import HookSettings
 from tui_agent.core import events
+from tui_agent.core.names import Approval
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply
 
 RULES = {"allow": ["bash", "edit_file", "write_file"]}
@@ -170,3 +172,48 @@ async def test_a_servers_tool_changes_nothing(tmp_path: Path) -> None:
         await live.run()
         assert "in plan mode nothing is changed" in live.of(events.ToolRefused)[0].content
     assert not new.exists()
+
+
+@attack(
+    "A card stands for an edit; the operator goes over to plan mode, and a yes comes after that",
+    "The edit is refused",
+    fell="it was carried out",
+)
+async def test_a_yes_that_comes_late(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    operator = ScriptedOperator(answers=deque([EscalationReply("skip")]))
+    script = [{"calls": [call("write_file", path="new", content="x")]}, "The plan."]
+    live = await start_session(tmp_path, script, operator=operator, approve="ask")
+
+    async def late(asked: events.ApprovalAsked) -> ApprovalReply:
+        live.session.set_approve(Approval.PLAN)
+        return ApprovalReply("once")
+
+    operator.approve = late  # type: ignore[method-assign]
+    await live.run()
+    await live.close()
+    assert not (tmp_path / "workspace" / "new").exists()
+    assert "in plan mode nothing is changed" in live.of(events.ToolRefused)[0].content
+
+
+@attack(
+    "`network = true` and a service on this machine: a command in plan mode asks it for something",
+    "It does not reach it: what is elsewhere is not changed either",
+    slow=True,
+)
+async def test_plan_mode_has_no_network(tmp_path: Path) -> None:
+    reached: list[str] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        reached.append("yes")
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    asks = f"import socket; socket.create_connection(('127.0.0.1', {port}), 5)"
+    sandbox = {"mode": "auto", "network": True, "loopback": [port]}
+    async with server:
+        live, same = await planned(tmp_path, call("bash", command=f'python3 -c "{asks}"'), sandbox=sandbox)
+    assert same
+    assert not reached
+    assert not live.of(events.ToolSucceeded)

@@ -19,7 +19,7 @@ from tui_agent.agents.answers import mark_of, take
 from tui_agent.agents.dialect import Heard, Moment
 from tui_agent.core import events
 from tui_agent.core.decision.decide import NO_CALL
-from tui_agent.core.framed import cleaned, framed
+from tui_agent.core.framed import cleaned, framed, sealed
 from tui_agent.core.recovery.changes import unexplained
 from tui_agent.core.recovery.note import tagged
 from tui_agent.formats.importers.faults import classified
@@ -211,10 +211,10 @@ class AdvisedConversation:
         if advise == "off":
             return Advice()
         marks = self._dialect.answers.frames_notes or not self._note
-        note = cleaned(self._note) if marks else tagged(self._note)
+        note = sealed(self._note) if marks else tagged(self._note)
         if not self._rejected:
             return Advice(note=note)
-        self._told = note or cleaned(self._rejected)
+        self._told = note or sealed(self._rejected)
         return Advice(go_on=self._told)
 
     def _add_answer(self, heard: Heard, at: float, advise: Advise) -> None:

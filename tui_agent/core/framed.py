@@ -24,6 +24,7 @@ _TAGS = re.compile(
     re.IGNORECASE,
 )
 """Where a tag begins that ends something, or by which a chat's templates and agents mark who speaks."""
+_CLOSES = re.compile(r"<(?=\s{0,9}/\s{0,9}[A-Za-z_|]|\|)")
 _OPENED = {"<": "‹", "[": "⟦"}
 
 
@@ -42,6 +43,11 @@ def framed(text: str, longest: int = 1_200) -> str:
     """
     lines = cleaned(text.strip(), longest).split("\n")
     return f" {lines[0]}" if len(lines) == 1 else "".join(f"\n{MARK}{line}" for line in lines)
+
+
+def sealed(text: str) -> str:
+    """A whole message of ours, in which words of others stand: nothing in it ends the tags around it."""
+    return _CLOSES.sub("‹", sanitize(text))
 
 
 def named(text: str, longest: int = 200) -> str:

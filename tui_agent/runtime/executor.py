@@ -213,7 +213,9 @@ class Executor:
         issued.allowed_by = f"the operator ({reply.decision})"
         if reply.input is not None and reply.input != issued.arguments:
             return await self._take_edit(issued, reply.input)
-        return True
+        # The mode, or a rule, may have changed while the card stood.
+        judgement = await self._judged(issued)
+        return judgement.decision is not Decision.DENY or self._denied_by_rule(issued, judgement)
 
     def _offered(self, issued: _Issued, judgement: Judgement) -> tuple[tuple[str, ...], Rules]:
         """The rules that would let the call run from now on, and other sets of them."""

@@ -89,10 +89,8 @@ class _Audit:
             case events.ModelCallStarted() if (event.server, event.model) not in self._servers:
                 self._servers.add((event.server, event.model))
                 yield "model", {"server": None if self._imported else event.server, "model": event.model}
-            case events.ReplyFinished():
-                self._does.update({(self._lane, call.id): call.effect for call in event.calls})
-            case events.ToolStarted():
-                self._allowed[self._lane, event.call_id] = event.allowed_by
+            case events.ReplyFinished() | events.ToolStarted():
+                self._remember(event)
             case events.ToolSucceeded() | events.ToolFailed() | events.ToolCancelled():
                 yield from self._call(event)
             case events.ToolRefused():
@@ -110,6 +108,12 @@ class _Audit:
                 self._lane = event.lane
                 yield from self._effects(event.event)
                 self._lane = ""
+
+    def _remember(self, event: events.ReplyFinished | events.ToolStarted) -> None:
+        if isinstance(event, events.ToolStarted):
+            self._allowed[self._lane, event.call_id] = event.allowed_by
+        else:
+            self._does.update({(self._lane, call.id): call.effect for call in event.calls})
 
     def _around(
         self, event: events.HookReported | events.Notice | events.ServerChanged

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.core.events import EscalationAnswered, Failure, FailureKind, Level
-from tui_agent.core.framed import cleaned, framed, named
+from tui_agent.core.framed import cleaned, framed, named, sealed
 from tui_agent.core.recovery import trials
 from tui_agent.core.recovery.answers import choice_of
 from tui_agent.core.recovery.forge_note import closing_instruction, forge_note
@@ -72,7 +72,7 @@ def closing_note(reason: str) -> str:
 
 def tagged(note: str) -> str:
     """The note as the message that is sent."""
-    return f"<{NOTE_TAG}>\n{cleaned(note)}\n</{NOTE_TAG}>"
+    return f"<{NOTE_TAG}>\n{sealed(note)}\n</{NOTE_TAG}>"
 
 
 def system_rule(*, operator_present: bool = True) -> str:
@@ -109,7 +109,7 @@ def compose(
     if not paragraphs:
         return Note(None, ())
     # Whatever was quoted on the way, it does not end the note.
-    whole = cleaned("\n\n".join(paragraph.text for paragraph in paragraphs))
+    whole = sealed("\n\n".join(paragraph.text for paragraph in paragraphs))
     text = shortened(whole, LONGEST_NOTE)
     return Note(text, tuple(dict.fromkeys(paragraph.rule.value for paragraph in paragraphs)))
 
@@ -124,9 +124,9 @@ def _failures(state: RecoveryState) -> list[Failure]:
 
 
 def _short(failure: Failure) -> Failure:
-    if len(failure.message) <= LONGEST_MESSAGE:
-        return failure
-    return failure.model_copy(update={"message": shortened(failure.message)})
+    # What is wrong with a reply is said in words of ours.
+    message = cleaned(failure.message) if failure.kind not in FORM_ERRORS else failure.message
+    return failure.model_copy(update={"message": shortened(message)})
 
 
 # --- Forge ---------------------------------------------------------------------------------------------------
