@@ -285,7 +285,7 @@ class Executor:
     async def _execute(self, issued: _Issued) -> None:
         if not await self._hook_allows(issued):
             return
-        if issued.tool.effect not in {Effect.READ, Effect.TASK}:
+        if issued.tool.effect not in {Effect.READ, Effect.TASK} and not issued.reads_only:
             if issued.tool.effect is not Effect.NETWORK:
                 await self._checkpointer.before_effect()
             await self._recorder.barrier()

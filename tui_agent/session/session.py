@@ -265,6 +265,7 @@ class Session:
         passed = self.settings.environment.passed
         chosen = await choose(self.settings.sandbox.mode, policy, passed, watch, self._say_taken_back)
         self.checkpoints.inside(chosen)
+        self._approvals.sandbox = chosen
         return chosen
 
     async def sandbox_of_server(self, entry: ServerEntry) -> Sandbox:
