@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tui_agent.call_names import short_input
 from tui_agent.core import events
-from tui_agent.core.names import FINISH, READS_ONLY, UPDATE_PLAN
+from tui_agent.core.names import FINISH, RAN_UNASKED, UPDATE_PLAN
 from tui_agent.core.projections.background import in_words
 from tui_agent.quantities import counted, resets, seconds
 from tui_agent.terminal_text import one_line, revealed_line
@@ -35,9 +35,6 @@ WORDS = Signs(
     "done:", "findings:", "failed:", "not run:", "question:", "summary:", "notice:", "background:", "verdict:"
 )
 """For eyes that cannot see a glyph, and for terminals that have none."""
-
-
-RAN_UNASKED = f"ran unasked: {READS_ONLY}"
 
 
 def event_line(event: events.Event, signs: Signs, answer: Answer = "") -> str:

@@ -12,6 +12,7 @@ import pytest
 from tests.adversarial.attack import Attack, attack, attacks
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import start_session
+from tui_agent.config.layers import Layer, without_personal_keys
 from tui_agent.core import events
 from tui_agent.core.names import Approval, Decision
 from tui_agent.permissions.judge import Judgement, Permissions
@@ -279,3 +280,11 @@ async def test_with_a_network_reading_asks(tmp_path: Path) -> None:
     await live.run()
     await live.close()
     assert [one.input["command"] for one in operator.asked] == ["ls"]
+
+
+@attack("A checkout's own file says `reads`", "It may bring the question back, and may not take it away")
+def test_reads_in_a_checkouts_file() -> None:
+    for value, left in (("allow", {}), ("ask", {"reads": "ask"})):
+        layer = Layer("file", {"permissions": {"reads": value}})
+        problems = without_personal_keys(layer, Layer("user", {}), {})
+        assert (layer.values["permissions"], bool(problems)) == (left, value == "allow")

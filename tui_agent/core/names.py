@@ -198,6 +198,8 @@ def next_approval(mode: str) -> str:
 
 READS_ONLY = "reads only"
 """What let a call run unasked that is known to do nothing but read."""
+RAN_UNASKED = f"ran unasked: {READS_ONLY}"
+"""How people read that."""
 
 EDITS = frozenset({"write_file", "edit_file"})
 """Tools that change files by their own word."""

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from tui_agent.call_names import short_input
 from tui_agent.core import events
-from tui_agent.core.names import ASK_OPERATOR, UPDATE_PLAN
+from tui_agent.core.names import ASK_OPERATOR, RAN_UNASKED, UPDATE_PLAN
 from tui_agent.core.projections.entries import OutcomeEntry
 from tui_agent.core.projections.plan import plan_of
-from tui_agent.event_lines import RAN_UNASKED, WORDS, call_words, ended_as, event_line
+from tui_agent.event_lines import WORDS, call_words, ended_as, event_line
 from tui_agent.frontend.lines.account import account
 from tui_agent.frontend.lines.incident import incident_name, next_words
 from tui_agent.headline import headline

@@ -17,8 +17,16 @@ from tui_agent.call_names import main_argument, short_input, shortened
 from tui_agent.console.panes.density import Density, looks_by
 from tui_agent.console.panes.lane_block import draw_lane
 from tui_agent.console.panes.wrappings import unwrapped
-from tui_agent.core.names import ASK_OPERATOR, EDITS, FINISH, READS_ONLY, UPDATE_PLAN, CallState, FailureKind
-from tui_agent.event_lines import RAN_UNASKED
+from tui_agent.core.names import (
+    ASK_OPERATOR,
+    EDITS,
+    FINISH,
+    RAN_UNASKED,
+    READS_ONLY,
+    UPDATE_PLAN,
+    CallState,
+    FailureKind,
+)
 from tui_agent.frontend.lines.diff import diff_counts, draw_diff
 from tui_agent.frontend.lines.glyphs import CALL_STATES
 from tui_agent.frontend.lines.styled import (

@@ -350,7 +350,8 @@ def _strongest(state: RecoveryState, answer: EscalationAnswered | None) -> Itera
         text = f"{why}. Leave this line of work: the next step must differ in kind."
         yield Paragraph(Rule.NOTE_PIVOT, text)
     if state.advice is not None and state.advice.text:
-        yield Paragraph(Rule.NOTE_ADVISOR, shortened(state.advice.in_words))
+        who, _, words = state.advice.in_words.partition(": ")
+        yield Paragraph(Rule.NOTE_ADVISOR, f"{who}:{framed(words, LONGEST_MESSAGE)}")
 
 
 def _answered(state: RecoveryState, detector: str, answer: EscalationAnswered) -> Iterator[Paragraph]:
