@@ -217,8 +217,10 @@ def risky_words(command: SimpleCommand) -> frozenset[int]:
     """The places of the words that run or write something under a rule for all calls of the program."""
     program, words = base_name(command.program), command.words
     risks = RISKS.get(program)
+    if risks is None:
+        return frozenset()
     globs = {place for place, word in enumerate(words) if place and not becomes_no_option(word)}
-    if risks is None or (reads_only(command) is not None and not globs):
+    if reads_only(command) is not None and not globs:
         return frozenset()
     texts = [word.text for word in words]
     found = {place for place, text in enumerate(texts) if place and risks.words.fullmatch(text)}
