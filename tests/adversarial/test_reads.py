@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import tomllib
 from pathlib import Path
@@ -18,6 +19,8 @@ from tui_agent.core.names import Approval, Decision
 from tui_agent.permissions.judge import Judgement, Permissions
 from tui_agent.permissions.programs_there import run_by_git
 from tui_agent.permissions.rules import parse_rule
+from tui_agent.sandbox.mechanisms import Sandbox
+from tui_agent.sandbox.policy import TEMPORARY, SandboxPolicy
 
 _TABLE = tomllib.loads(Path(__file__).with_name("reads.toml").read_text("utf-8"))
 READ: list[str] = _TABLE["read"]
@@ -288,3 +291,27 @@ def test_reads_in_a_checkouts_file() -> None:
         layer = Layer("file", {"permissions": {"reads": value}})
         problems = without_personal_keys(layer, Layer("user", {}), {})
         assert (layer.values["permissions"], bool(problems)) == (left, value == "allow")
+
+
+@attack(
+    "The sandbox of what only reads, as each mechanism has it, with a network and places that may be written",
+    "No place but the temporary folder and the private home can be written, and there is no network",
+)
+def test_the_sandbox_of_what_only_reads(tmp_path: Path) -> None:
+    places = tmp_path / "tree", tmp_path / "more", tmp_path / "scratch"
+    for place in places:
+        place.mkdir()
+    root, more, scratch = map(str, places)
+    policy = SandboxPolicy.around(places[0], places[2], network=True, writable=(more,))
+    bubblewrap = Sandbox("bubblewrap", policy).only_reading().wrap(["true"])
+    writable = [at for how, at in zip(bubblewrap, bubblewrap[2:], strict=False) if how == "--bind"]
+    assert set(writable) <= {*TEMPORARY, str(policy.home)}
+    assert "--share-net" not in bubblewrap
+    assert ["--ro-bind", root, root] == bubblewrap[bubblewrap.index(root) - 1 :][:3]
+    landlock = json.loads(Sandbox("landlock", policy).only_reading().wrap(["true"])[-2])
+    assert (landlock["write"], landlock["network"]) == ([scratch], False)
+    macos = Sandbox("sandbox-exec", policy).only_reading().wrap(["true"])[2]
+    allowed = [line for line in macos.splitlines() if line.startswith("(allow file-write*")]
+    assert not any(f'"{place}"' in line for line in allowed for place in (root, more))
+    assert "(deny network*)" in macos
+    assert Sandbox().only_reading() == Sandbox()
