@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tui_agent.core.decision.steps import Advise
 from tui_agent.core.events import Level
+from tui_agent.core.framed import framed
 from tui_agent.core.recovery.note import shortened
 from tui_agent.core.state import RunState
 from tui_agent.terminal_text import one_line
@@ -36,7 +37,7 @@ def _question(state: RunState) -> Iterator[str]:
         words = (value for value in one.input.values() if isinstance(value, str))
         call = f"{one.tool} {one_line(next(words, ''), _LONGEST_CALL)}".strip() or one.key
         times = f", {one.times} times" if one.times > 1 else ""
-        yield f"- {call}{times}: {shortened(one.newest.message, _LONGEST_ERROR)}"
+        yield f"- {call}{times}:{framed(one.newest.message, _LONGEST_ERROR)}"
     done = state.metrics.commands_succeeded
     if done:
         yield "\nWhat succeeded:\n" + "\n".join(f"- {command}" for command in done)

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tui_agent.core.events import Compacted, CompactionFailed, CompactionStarted
+from tui_agent.core.framed import cleaned
 from tui_agent.core.projections.entries import CallEntry
 from tui_agent.core.projections.history import Group, History, estimate_tokens
 from tui_agent.core.recovery.repetition import REPEATED
@@ -251,4 +252,4 @@ def _ring(state: RunState) -> Iterable[str]:
 
 
 def _line(text: str) -> str:
-    return clipped(" ".join(text.split()), _LONGEST_LINE)
+    return clipped(" ".join(cleaned(text).split()), _LONGEST_LINE)
