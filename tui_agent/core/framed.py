@@ -29,15 +29,15 @@ _OPENED = {"<": "‹", "[": "⟦"}
 
 
 def cleaned(text: str, longest: int | None = None) -> str:
-    """The words without what is acted on or hidden, and without the marks of frames; `longest` in characters, of which
-    the middle is left out. Of several lines, as they stood.
+    """Take out what is acted on or hidden, and the marks of frames. Lines stay. A text beyond `longest` characters loses
+    its middle.
     """
     safe = _TAGS.sub(lambda found: _OPENED[found[0]], sanitize(text))
     return safe if longest is None else _bounded(safe, longest)
 
 
 def framed(text: str, longest: int = 1_200) -> str:
-    """The words as the end of a sentence of ours: behind a blank, or on lines of their own, each with a mark.
+    """Put the words at the end of a sentence of ours: behind a blank, or on lines of their own, each with a mark.
 
     `f"The error was:{framed(error)}"`.
     """
@@ -46,12 +46,12 @@ def framed(text: str, longest: int = 1_200) -> str:
 
 
 def sealed(text: str) -> str:
-    """A whole message of ours, in which words of others stand: nothing in it ends the tags around it."""
+    """Keep a whole message of ours, with words of others in it, from ending the tags around it."""
     return _CLOSES.sub("‹", sanitize(text))
 
 
 def named(text: str, longest: int = 200) -> str:
-    """A name, or a few words, within a sentence of ours: on one line."""
+    """Put a name, or a few words, on one line within a sentence of ours."""
     return " ".join(cleaned(text, longest).split())
 
 

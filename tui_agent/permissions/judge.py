@@ -604,7 +604,7 @@ class Permissions:
     def _read(
         self, command: SimpleCommand, wrappers: Sequence[str], folders: tuple[str, ...] | None, look: _Look
     ) -> tuple[Reads | None, str]:
-        """What a command reads where it does nothing else, and why it asks all the same; "" where it need not."""
+        """Say what a command reads if it does nothing else, and why it asks all the same; "" if it need not."""
         reads = reads_only(command) if len(command.words) <= _MOST_SUGGESTED else None
         if reads is None:
             return None, ""

@@ -49,7 +49,9 @@ def in_words(rule: PermissionRule, *, whole: bool = False) -> str:
 
 
 def remarks(rule: PermissionRule) -> str:
-    """What whoever writes a rule should know of it, in sentences: what it leaves out, and what it lets run besides."""
+    """Say what whoever writes a rule should know of it, in sentences: what it leaves out, and what it lets run
+    besides.
+    """
     asks = _still_asks(rule)
     return " ".join(filter(None, (f"It still asks for {asks}." if asks else "", warning(rule))))
 
@@ -62,7 +64,7 @@ def _still_asks(rule: PermissionRule) -> str:
 
 
 def warning(rule: PermissionRule) -> str:
-    """That a rule lets more run than its name says, as a sentence; "" where it does not."""
+    """Warn that a rule lets more run than its name says, as a sentence; "" if it does not."""
     why = _lets_more_run(rule)
     return f"Mind: {why}." if why else ""
 

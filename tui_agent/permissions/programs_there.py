@@ -36,8 +36,8 @@ _CHOSEN_BY = (
 
 
 def is_from_outside(program: str, workspace: str, folders: Sequence[str]) -> bool:
-    """Whether the file that a name runs lies in an absolute folder of PATH outside of the workspace, and is no shim
-    that one of the `folders` or of those above them tells which one to run.
+    """Tell whether the file that a name runs lies in an absolute folder of PATH outside of the workspace, and is no
+    shim that one of the `folders` or of those above them tells which one to run.
     """
     if "/" in program:
         return True
@@ -59,7 +59,9 @@ def _chosen_in(folders: Sequence[str]) -> bool:
 
 
 def run_by_git(folder: str) -> str:
-    """The setting by which git would run something for a command that reads in this folder, in words; "" for none."""
+    """Name the setting by which git would run something for a command that reads in this folder, in words; "" for
+    none.
+    """
     if any(name in os.environ for name in _CHANGES_GIT):
         return "a variable of your environment changes what git does"
     git = processes.own_program("git")
@@ -95,7 +97,7 @@ def _may_run(key: str, value: str | None, *, own: bool) -> bool:
 
 
 def _is_elsewhere(key: str, value: str) -> bool:
-    """Whether it names no file of the tree: the filters of git-lfs, a folder of hooks elsewhere."""
+    """Tell whether it names no file of the tree: the filters of git-lfs, a folder of hooks elsewhere."""
     if key == "core.fsmonitor":
         return is_harmless(key, value)
     if _FILTERS_OF_LFS.fullmatch(key):

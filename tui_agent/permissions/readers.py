@@ -166,8 +166,8 @@ _FIND_TIMES = re.compile(
 
 
 def reads_only(command: SimpleCommand) -> Reads | None:
-    """What a command reads; None where it is not known to do nothing else. A wildcard counts as the file that it stands
-    for, so that whoever asks looks whether it stands for one that is named like an option.
+    """Say what a command reads; None if it is not known to do nothing else. A wildcard counts as the file that it
+    stands for: whoever asks looks whether one of them is named like an option.
     """
     words = command.words
     if not words or words[0].kind != "literal" or not all(map(_harmless, command.assignments)):
@@ -210,7 +210,7 @@ _SEPARATORS = {"cut": "-d", "sort": "-t"}
 
 
 def _opened(name: str, words: Sequence[Word]) -> tuple[Word, ...]:
-    """The words that may be files: not a pattern, a separator, a script."""
+    """Give the words that may be files: not a pattern, a separator, a script."""
     if name in _OPENS_NOTHING:
         return ()
     separator = _SEPARATORS.get(name)
@@ -232,7 +232,7 @@ def _harmless(assignment: str) -> bool:
 
 
 def _name(word: str) -> str:
-    """The program's name; "" for a file that is named by a path, other than one of the system's."""
+    """Give the program's name; "" for a file that is named by a path, other than one of the system's."""
     folder, _, name = word.rpartition("/")
     return name if folder in {"", "/bin", "/usr/bin"} else ""
 
@@ -245,7 +245,7 @@ def _recursive(texts: Sequence[str]) -> bool:
 
 
 def _of_its_own(name: str, text: str) -> bool:
-    """Options that no table can list: those with a number or a key joined to them."""
+    """Know options that no table can list: those with a number or a key joined to them."""
     if name == "sort":
         return _SORTS.fullmatch(text) is not None
     if name == "find":
@@ -409,7 +409,7 @@ def _before_paths(texts: Sequence[str]) -> Sequence[str]:
 
 
 def _prints_files(name: str, texts: Sequence[str]) -> bool:
-    """Whether it prints what files hold, or held, that its words do not name."""
+    """Tell whether it prints what files hold, or held, that its words do not name."""
     options = _before_paths(texts)
     if name == "log":
         return any(_SHOWS_CONTENT.match(text) for text in options)
@@ -423,7 +423,7 @@ _SHOWS_NAMES = frozenset({"--stat", "--name-only", "--name-status", "--numstat",
 
 
 def _of_git(name: str, text: str) -> bool:
-    """Options with a value joined to them: `-U5`, `-Sword`, `-L1,5:file`, `-M90%`, `-u no`."""
+    """Know options with a value joined to them: `-U5`, `-Sword`, `-L1,5:file`, `-M90%`, `-u no`."""
     if name in {"log", "show", "diff"} and re.fullmatch(r"-(?:[UMC]\d*%?|[SGL][^\s].*)", text):
         return True
     return (name == "blame" and re.fullmatch(r"-L.+|-[MC]\d*", text) is not None) or (

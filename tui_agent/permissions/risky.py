@@ -26,7 +26,7 @@ class Risks:
     """The most telling of them, for a person."""
     source: str
     always: str = ""
-    """Why a rule for all of its calls deserves a warning; "" where it does not."""
+    """Why a rule for all of its calls deserves a warning; "" if it does not."""
 
 
 def _long(*names: str) -> str:
@@ -214,7 +214,7 @@ _CODE_READERS = frozenset({"awk", "gawk", "mawk", "nawk", "sed", "gsed"})
 
 
 def risky_words(command: SimpleCommand) -> frozenset[int]:
-    """The places of the words that run or write something under a rule for all calls of the program."""
+    """Give the places of the words that run or write something under a rule for all calls of the program."""
     program, words = base_name(command.program), command.words
     risks = RISKS.get(program)
     if risks is None:
@@ -250,7 +250,7 @@ def _risky_in_git(texts: Sequence[str]) -> set[int]:
 
 
 def warning_about(program: str) -> str:
-    """What to say to whoever allows all calls of a program; "" where there is nothing to say."""
+    """Say what whoever allows all calls of a program should know; "" for nothing."""
     risks = RISKS.get(program)
     if risks is not None:
         return risks.always
@@ -258,6 +258,6 @@ def warning_about(program: str) -> str:
 
 
 def still_asks(program: str) -> str:
-    """The words of a program that a rule for all of its calls leaves out, for a person; "" for none."""
+    """Name the words of a program that a rule for all of its calls leaves out, for a person; "" for none."""
     risks = RISKS.get(program)
     return risks.said if risks is not None else ""

@@ -46,7 +46,7 @@ _MOST = 200
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """The texts in an argument, those within lists and objects included."""
+    """Give the texts in an argument, those within lists and objects included."""
     yield from islice(_texts(value, 0), _MOST)
 
 
@@ -60,7 +60,7 @@ def _texts(value: Any, depth: int) -> Iterator[str]:
 
 
 def undeclared(uses: object, parameters: Mapping[str, Any]) -> str:
-    """What a tool does not say about itself, for who registers it; "" where nothing is missing."""
+    """Name what a tool does not say about itself, for who registers it; "" if nothing is missing."""
     properties = parameters.get("properties", {})
     if not isinstance(uses, Mapping):
         return (
