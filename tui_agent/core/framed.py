@@ -29,8 +29,8 @@ _OPENED = {"<": "‹", "[": "⟦"}
 
 
 def cleaned(text: str, longest: int | None = None) -> str:
-    """Take out what is acted on or hidden, and the marks of frames. Lines stay. A text beyond `longest` characters loses
-    its middle.
+    """Take out what is acted on or hidden, and the marks of frames. Lines stay. A text beyond `longest` characters
+    loses its middle.
     """
     safe = _TAGS.sub(lambda found: _OPENED[found[0]], sanitize(text))
     return safe if longest is None else _bounded(safe, longest)
