@@ -407,6 +407,9 @@ def kind_of(told: Told) -> FaultKind:
         return _by_code(told.codes, FaultKind.CONTEXT_OVERFLOW, FaultKind.PERMISSION) or FaultKind.NOT_FOUND
     if status < 500:
         refused = _limited(told, _by_code(told.codes)) if status in {400, 422} else None
+        if refused is FaultKind.SERVER and not server(text):
+            # The status says that the request is at fault, and no word that it may pass another time.
+            refused = None
         found = refused or (_first(_OF_REFUSAL, told) if status not in _OF_STATUS else None)
         return found or _OF_STATUS.get(status, FaultKind.BAD_REQUEST)
     return _of_server(told, status)

@@ -33,6 +33,8 @@ class Habits:
     """The `content` of a message that has calls and no text."""
     ids: Literal["any", "plain", "nine"] = "any"
     """`plain`: 40 letters, digits, `_` and `-` at most; `nine`: nine letters and digits."""
+    names: bool = False
+    """Wants the name of its tool on each result."""
     reasoning: Reasoning = "own"
     """Whether the text of earlier reasoning goes back: `own` if it came with calls; `empty` with all calls, empty if
     there was none; `filled` with all calls and never empty; `every` with each message of the assistant; `none`."""
@@ -152,6 +154,7 @@ _WORDS: dict[str, dict[Any, str]] = {
         "plain": "takes ids of calls of 40 plain characters at most: longer ones are shortened",
         "nine": "takes ids of calls of nine letters and digits: others are replaced",
     },
+    "names": {True: "wants the name of its tool on each result"},
     "reasoning": {
         "empty": "wants the reasoning back with every call, also where there was none",
         "filled": "wants the reasoning back with every call, and never empty",

@@ -107,7 +107,7 @@ def learnt(habits: Habits, words: str, status: int | None, sent: Sent) -> Iterat
     about_request = status is None or status in _ABOUT_REQUEST or about_template(words)
     if said.OF_THE_MODEL.search(words) or not (about_request or said.STREAM.search(words)):
         return
-    for lesson in (_options, _turns, _ids, _reasoning, _content, _parameters, _schema, _images):
+    for lesson in (_options, _turns, _ids, _names, _reasoning, _content, _parameters, _schema, _images):
         for found in lesson(habits, words, sent):
             if found != habits:
                 yield found
@@ -171,6 +171,12 @@ def _ids(habits: Habits, words: str, _: Sent) -> Iterator[Habits]:
             yield replace(habits, ids="plain")
         if habits.ids != "nine":
             yield replace(habits, ids="nine")
+
+
+def _names(habits: Habits, words: str, sent: Sent) -> Iterator[Habits]:
+    unnamed = any(each.get("role") == "tool" and not each.get("name") for each in sent.messages)
+    if unnamed and said.NAME.search(words):
+        yield replace(habits, names=True)
 
 
 _AFTER_NULL: tuple[Content, ...] = ("empty", "filled", "null", "absent")
@@ -240,15 +246,13 @@ def _reasoning_left_out(habits: Habits, words: str, sent: Sent) -> Iterator[Habi
 
 def _parameters(habits: Habits, words: str, sent: Sent) -> Iterator[Habits]:
     if not said.NOT_TAKEN.search(words):
+        yield from _values(habits, words, sent)
         return
     if habits.call_fields and sent.carried and said.FIELDS_OF_CALLS.search(words):
         yield replace(habits, call_fields=False)
     if sent.carried and habits.carried and re.search(r"extra_forbidden|extra inputs", words, re.IGNORECASE):
         yield replace(habits, carried=False, reasoning="none", call_fields=False)
-    named = (
-        frozenset(name for name in sent.parameters if re.search(rf"\b{re.escape(name)}\b", words))
-        - habits.refused
-    )
+    named = _named(habits, words, sent)
     renamed = dict(habits.renamed)
     for name in sorted(named):
         instead = said.INSTEAD.search(words)
@@ -257,6 +261,19 @@ def _parameters(habits: Habits, words: str, sent: Sent) -> Iterator[Habits]:
             yield replace(habits, renamed=(*habits.renamed, (name, new)))
     if named:
         yield replace(habits, refused=habits.refused | named)
+
+
+def _values(habits: Habits, words: str, sent: Sent) -> Iterator[Habits]:
+    """Without the parameters whose values are refused; what does not fit the rest of the window is none of them."""
+    named = _named(habits, words, sent)
+    if named and said.VALUE_NOT_TAKEN.search(words) and not said.OF_THE_WINDOW.search(words):
+        yield replace(habits, refused=habits.refused | named)
+
+
+def _named(habits: Habits, words: str, sent: Sent) -> frozenset[str]:
+    """The operator's parameters that an error names, by the names under which they went out."""
+    names = {name: dict(habits.renamed).get(name, name) for name in sent.parameters - habits.refused}
+    return frozenset(name for name, out in names.items() if re.search(rf"\b{re.escape(out)}\b", words))
 
 
 def _schema(habits: Habits, words: str, sent: Sent) -> Iterator[Habits]:
@@ -271,8 +288,8 @@ def _schema(habits: Habits, words: str, sent: Sent) -> Iterator[Habits]:
 
 
 def _names_keyword(words: str, keyword: str) -> bool:
-    """Whether an error names a keyword: one that is an English word too must stand in quotes or behind a dot."""
-    before = r"['\"`./]" if keyword.islower() else r"(?<![\w$])"
+    """Whether an error names a keyword: one that is an English word too must stand in quotes or behind a dot, or be called a keyword."""
+    before = r"(?:['\"`./]|keywords?: ?)" if keyword.islower() else r"(?<![\w$])"
     return re.search(rf"{before}{re.escape(keyword)}(?!\w)", words) is not None
 
 

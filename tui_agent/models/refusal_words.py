@@ -31,6 +31,15 @@ NOT_TAKEN = Wording(
 )
 """How servers and libraries say that they do not take something."""
 
+VALUE_NOT_TAKEN = Wording(
+    r"is too (?:large|high|big|small|low|long)\b|\bout of range\b|\bonly .{0,40} (?:is|are) (?:allowed|supported)",
+    r"(?:must|should|has to) be (?:between|in|one of|at (?:most|least)|(?:strictly )?(?:less|greater|positive)|non-|[<>≤≥\d])",
+    r"\binvalid (?:value|range)\b|\binvalid \w+: ",
+)
+"""How they say that a parameter's value is none of theirs."""
+OF_THE_WINDOW = Wording(r"context|prompt|input (?:tokens|length)|\bmessages\b")
+"""What stands beside a value that is too large for the rest of the window, and not for the server."""
+
 
 TEMPLATE = Wording(
     r"jinja|chat[ _-]?template|raise_exception|TemplateError|template error|rendering prompt",
@@ -56,7 +65,7 @@ SYSTEM_PLACE = Wording(
 )
 SYSTEM_REFUSED = Wording(
     r"system (?:role|message|prompt|instruction)s? (?:is |are )?(?:not|un)\W?(?:supported|allowed|enabled|available)?",
-    r"(?:not|n't) supports? (?:a |the )?system|developer instruction is not enabled|unexpected role .?system",
+    r"(?:not|n't) supports? (?:a |the )?['\"`]?system|developer instruction is not enabled|unexpected role .?system",
     r"role .?system.? (?:is )?(?:not|un)",
 )
 ROLES = Wording(
@@ -75,6 +84,10 @@ ID = Wording(
 ID_FORM = Wording(
     r"too long|max(?:imum)?.?length|at most \d+|match(?:es)? (?:the )?pattern|above_max_length|invalid char",
     r"alphanumeric|exceeds? .{0,20}(?:length|characters)|a-zA-Z0-9",
+)
+NAME = Wording(
+    r"function_?response\.name|tool.{0,60}\bname\b.{0,40}(?:empty|missing|required)",
+    r"(?:empty|missing|requires?).{0,40}\bname\b.{0,60}tool (?:message|result|response)",
 )
 CONTENT_NULL = Wording(
     r"content.{0,60}(?:<nil>|\bnil\b|\bnull\b|NoneType|\bNone\b|is (?:a )?required|is missing|missing field)",
@@ -120,7 +133,8 @@ STREAM = Wording(
     r"streaming mode|only supports? non-?streaming|does not support true",
 )
 TOOL_CHOICE = Wording(
-    r"tool_choice\W.{0,80}(?:not|un|extra|invalid)|(?:unrecognized|unsupported|unknown|extra).{0,80}tool_choice"
+    r"tool_choice\W.{0,80}(?:not|un|extra|invalid)|(?:unrecognized|unsupported|unknown|extra).{0,80}tool_choice",
+    r"\bno endpoints? .{0,60}tool_choice",
 )
 INSTEAD = Wording(r"use ['\"`]?(\w+)['\"`]? instead|did you mean ['\"`]?(\w+)")
 NEW_NAMES = {"max_tokens": "max_completion_tokens"}

@@ -104,12 +104,13 @@ def _likeliest(schemas: list[Any]) -> Any:
 
 
 def _with_own_ids(messages: Sequence[Message], habits: Habits) -> list[Message]:
-    """Messages whose calls have ids that are unique in the whole conversation, in the form that is wanted.
+    """Messages whose calls have ids that are unique in the whole conversation, in the form that is wanted; their
+    results have them too, and the tools' names if they are wanted.
 
     An id is made of the one that was there, so it stays the same from request to request.
     """
     used: set[str] = set()
-    waiting: list[tuple[str, str]] = []
+    waiting: list[tuple[str, str, str]] = []
     out: list[Message] = []
     for message in messages:
         if message["role"] == "assistant" and message.get("tool_calls"):
@@ -118,15 +119,16 @@ def _with_own_ids(messages: Sequence[Message], habits: Habits) -> list[Message]:
                 old = str(call.get("id") or "")
                 new = _id(old, habits.ids, used)
                 used.add(new)
-                waiting.append((old, new))
+                waiting.append((old, new, call["function"]["name"]))
                 calls.append(call if new == call.get("id") else {**call, "id": new})
             changed = any(new is not old for new, old in zip(calls, message["tool_calls"], strict=True))
             out.append({**message, "tool_calls": calls} if changed else message)
         elif message["role"] == "tool":
             old = str(message.get("tool_call_id") or "")
-            at = next((at for at, (known, _) in enumerate(waiting) if known == old), None)
-            new = waiting.pop(at)[1] if at is not None else old
-            out.append(message if new == message.get("tool_call_id") else {**message, "tool_call_id": new})
+            at = next((at for at, (known, *_) in enumerate(waiting) if known == old), None)
+            _, new, name = waiting.pop(at) if at is not None else (old, old, "")
+            own = message if new == message.get("tool_call_id") else {**message, "tool_call_id": new}
+            out.append({**own, "name": name} if habits.names and name else own)
         else:
             out.append(message)
     return out

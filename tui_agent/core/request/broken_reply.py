@@ -33,6 +33,9 @@ LOST = frozenset(
 )
 """Reasons to finish that say of a call, whether one came or not."""
 
+_STANDS_FOR_NOTHING = frozenset({"(empty content)", "(no content)"})
+"""What servers and models put in the place of a text that is none."""
+
 _CUT_IN_THOUGHT = (
     "The reply reached its length limit before it said anything. Think less: say the answer as text, or go on with a "
     "tool call whose arguments are short."
@@ -50,7 +53,7 @@ def broken_reply(
     form = CALL_BY_API if native else CALL_AS_TEXT
     if finish == "length":
         return None if text.strip() else _problem(Rule.FORM_NO_ANSWER, _CUT_IN_THOUGHT)
-    if text.strip():
+    if text.strip() and text.strip().casefold() not in _STANDS_FOR_NOTHING:
         if is_unreadable(text):
             return _problem(
                 Rule.FORM_TEXT_CALL, f"The reply holds a call as text that cannot be read. {form}"

@@ -46,7 +46,8 @@ CALL_FORMS = (
     ),
     CallForm(
         "Kimi K2",
-        rf"<\|tool_calls_section_begin\|>(?=\s*<\|tool_call_begin\|>)|<\|tool_call_begin\|>(?=\s*{_NAME})",
+        rf"<\|tool_calls_section_begin\|>(?=\s*<\|tool_call_begin\|>)|<\|tool_call_begin\|>(?=\s*{_NAME})"
+        rf"|\b(?={_NAME}:\d+\s*<\|tool_call_argument_begin\|>\s*\{{)",
         "vLLM's parser kimi_k2",
         in_line=True,
     ),
