@@ -20,7 +20,6 @@ from tests.kept_host import KeptHost
 from tests.runtime.session_harness import assert_coherent
 from tests.servers.conformance.behaviour import BehavingServer, Behaviour, Client, behaviours
 from tests.servers.conformance.requests import Asked, meets
-from tui_agent.config.profiles import ModelProfile
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.core.state import RunState
@@ -40,6 +39,9 @@ SILENCE = 20.0
 ASKED_FOR_WINDOWS = frozenset({"models", "overflow"})
 """Families whose servers are asked how long a prompt may be; it takes longer than all else in a run."""
 
+ABOVE_CLIENTS = frozenset({"arguments", "asks", "limits", "models", "overflow", "tongues"})
+"""Families in which the clients' part is small: with the second client they are played by the slow tests."""
+
 LIKE_AGAIN = frozenset({408, 409, 424, 425, 429, 498, 499})
 """Statuses below 500 after which the same request may go out again."""
 
@@ -49,7 +51,10 @@ ALL = list(behaviours())
 def _cases() -> Iterator[Any]:
     for behaviour in ALL:
         for client in behaviour.served_by:
-            yield pytest.param(behaviour, client, id=f"{behaviour.family}/{behaviour.name}-{client}")
+            second = client == "litellm" and "openai" in behaviour.served_by
+            slow = second and behaviour.family in ABOVE_CLIENTS
+            name = f"{behaviour.family}/{behaviour.name}-{client}"
+            yield pytest.param(behaviour, client, id=name, marks=pytest.mark.slow if slow else ())
 
 
 @dataclass
@@ -136,11 +141,9 @@ async def play(
 
 
 def _profile(behaviour: Behaviour, client: Client, url: str) -> dict[str, Any]:
-    profile: dict[str, Any] = {"model": behaviour.called, "api_base": url}
+    profile: dict[str, Any] = {"model": behaviour.called, "api_base": url, "client": client}
     if behaviour.family not in ASKED_FOR_WINDOWS:
         profile["context_tokens"] = 200_000
-    if "client" in ModelProfile.model_fields:
-        profile["client"] = client
     return profile
 
 

@@ -86,7 +86,9 @@ _LOOSE_NAMES = ("recipient_name", "function_name", "action", "function")
 _LOOSE_ARGUMENTS = ("input", "action_input", "params", "kwargs")
 _LISTS = ("tool_calls", "tool_uses")
 _IDS = frozenset({"type", "id", "index", "call_id", "tool_call_id"})
-_BESIDE = frozenset({"function", *_IDS, *_NAMES, *_ARGUMENTS})
+_OF_SCHEMAS = frozenset({"additionalProperties", "strict"})
+"""What small models copy from the description of a tool."""
+_BESIDE = frozenset({"function", *_IDS, *_NAMES, *_ARGUMENTS, *_OF_SCHEMAS})
 
 
 @dataclass(frozen=True)
