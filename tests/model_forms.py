@@ -50,8 +50,8 @@ CALLS: dict[str, str] = {
     "Kimi without its opening": "NAME:0<|tool_call_argument_begin|>"
     + _ARGUMENTS
     + "<|tool_calls_section_end|>",
-    "Qwen2.5 0.5B, with what it copied from the schema": "```json\n"
-    '{"name": "NAME", "arguments": {"command": "COMMAND"}, "additionalProperties": false}\n```',
+    "Qwen2.5, with what it copied from the schema": "<tool_call>\n"
+    '{"name": "NAME", "arguments": {"command": "COMMAND"}, "additionalProperties": false}\n</tool_call>',
     "GLM 4.5": "<tool_call>NAME\n<arg_key>command</arg_key>\n<arg_value>COMMAND</arg_value>\n</tool_call>",
     "GLM 4.7": "<tool_call>NAME<arg_key>command</arg_key><arg_value>COMMAND</arg_value></tool_call>",
     "LongCat": "<longcat_tool_call>NAME\n<longcat_arg_key>command</longcat_arg_key>\n"

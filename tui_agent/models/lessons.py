@@ -288,7 +288,7 @@ def _schema(habits: Habits, words: str, sent: Sent) -> Iterator[Habits]:
 
 
 def _names_keyword(words: str, keyword: str) -> bool:
-    """Whether an error names a keyword: one that is an English word too must stand in quotes or behind a dot, or be called a keyword."""
+    """Whether an error names a keyword: one that is an English word too in quotes, behind a dot or called a keyword."""
     before = r"(?:['\"`./]|keywords?: ?)" if keyword.islower() else r"(?<![\w$])"
     return re.search(rf"{before}{re.escape(keyword)}(?!\w)", words) is not None
 

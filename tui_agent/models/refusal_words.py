@@ -33,7 +33,8 @@ NOT_TAKEN = Wording(
 
 VALUE_NOT_TAKEN = Wording(
     r"is too (?:large|high|big|small|low|long)\b|\bout of range\b|\bonly .{0,40} (?:is|are) (?:allowed|supported)",
-    r"(?:must|should|has to) be (?:between|in|one of|at (?:most|least)|(?:strictly )?(?:less|greater|positive)|non-|[<>≤≥\d])",
+    r"(?:must|should|has to) be (?:between|in|one of|at (?:most|least)|non-|[<>≤≥\d])",
+    r"(?:must|should|has to) be (?:strictly )?(?:less|greater|positive)",
     r"\binvalid (?:value|range)\b|\binvalid \w+: ",
 )
 """How they say that a parameter's value is none of theirs."""
