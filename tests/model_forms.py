@@ -52,6 +52,12 @@ CALLS: dict[str, str] = {
     + "<|tool_calls_section_end|>",
     "Qwen2.5, with what it copied from the schema": "<tool_call>\n"
     '{"name": "NAME", "arguments": {"command": "COMMAND"}, "additionalProperties": false}\n</tool_call>',
+    "DeepSeek V3 without its opening": "function<｜tool▁sep｜>NAME\n```json\n"
+    + _ARGUMENTS
+    + "\n```<｜tool▁call▁end｜>",
+    "DeepSeek V3.1 without its opening": "NAME<｜tool▁sep｜>" + _ARGUMENTS + "<｜tool▁call▁end｜>",
+    "Mistral without its opening": "NAME[ARGS]" + _ARGUMENTS,
+    "GLM without its opening": "NAME\n<arg_key>command</arg_key>\n<arg_value>COMMAND</arg_value>\n</tool_call>",
     "GLM 4.5": "<tool_call>NAME\n<arg_key>command</arg_key>\n<arg_value>COMMAND</arg_value>\n</tool_call>",
     "GLM 4.7": "<tool_call>NAME<arg_key>command</arg_key><arg_value>COMMAND</arg_value></tool_call>",
     "LongCat": "<longcat_tool_call>NAME\n<longcat_arg_key>command</longcat_arg_key>\n"

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.model_forms import CALLS, SEPARATE, written
+from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request.broken_reply import broken_reply
 from tui_agent.core.request.spoken import spoken
 from tui_agent.core.request.tool_names import meant
@@ -142,6 +143,35 @@ PROSE: dict[str, str] = {
 def test_an_answer_about_the_forms_stays_as_it_is(text: str) -> None:
     assert spoken(text) == (text, "")
     assert written_calls(text, TOOLS) is None
+    assert broken_reply(text, "", "stop", TOOLS, native=True, lost_before=False) is None
+
+
+NOTHING = (
+    "(empty content)",
+    "[No response generated]",
+    "<empty response>",
+    "(no content).",
+    "(calls)",
+    "(continues)",
+)
+SOMETHING = (
+    "(empty)ness is a word",
+    "No output.",
+    "[1, 2]",
+    "(see the file)",
+    "(empty content) is what the server sent",
+)
+
+
+@pytest.mark.parametrize("text", NOTHING)
+def test_words_in_the_place_of_nothing_are_no_answer(text: str) -> None:
+    found = broken_reply(text, "", "stop", TOOLS, native=True, lost_before=False)
+    assert found is not None
+    assert found.rule == Rule.FORM_NO_ANSWER
+
+
+@pytest.mark.parametrize("text", SOMETHING)
+def test_a_short_answer_is_one(text: str) -> None:
     assert broken_reply(text, "", "stop", TOOLS, native=True, lost_before=False) is None
 
 

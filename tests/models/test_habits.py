@@ -19,8 +19,18 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from tui_agent.core.request.placeholders import CALLS, NOT_RECORDED, UNDERSTOOD
 from tui_agent.models import kept_habits, known_servers, lessons, shape
-from tui_agent.models.habits import Habits, as_json, changed, from_json, in_words
+from tui_agent.models.habits import (
+    EMPTY_PROPERTIES,
+    NO_TYPE,
+    SEVERAL_TYPES,
+    Habits,
+    as_json,
+    changed,
+    from_json,
+    in_words,
+)
 from tui_agent.models.kept_habits import HabitBook, KeptServer, server_name
 from tui_agent.models.known_servers import KNOWN, known_habits
 from tui_agent.models.lessons import Learning, Sent, about_template, learnt
@@ -75,7 +85,28 @@ TOOL = {
 WITH_TOOLS = Sent(HISTORY, tools=[TOOL])
 WITH_IMAGES = Sent([user([{"type": "image_url", "image_url": {"url": "data:"}}])], images=True)
 OTHER_NAME = Sent([calls("a", reasoning="Hm.")])
+NUMBERS: dict[str, float] = {"max_tokens": 20_000, "temperature": 1.5, "top_p": 0.95, "seed": 7}
+WITH_NUMBERS = Sent(HISTORY, parameters=frozenset(NUMBERS), numbers=NUMBERS)
+WITH_BOUNDS = Sent(
+    HISTORY,
+    tools=[
+        {
+            "type": "function",
+            "function": {
+                "name": "x",
+                "parameters": {
+                    "type": "object",
+                    "properties": {
+                        "n": {"type": ["integer", "null"], "minimum": 1, "maximum": 9, "default": 3}
+                    },
+                },
+            },
+        }
+    ],
+)
 HELD = {
+    "numbers": WITH_NUMBERS,
+    "bounds in tools": WITH_BOUNDS,
     "a note": SENT,
     "thoughts": WITH_THOUGHTS,
     "thoughts under another name": OTHER_NAME,
@@ -107,10 +138,17 @@ def test_an_error_in_the_words_of_real_servers_teaches_one_habit_first(refusal: 
         ("Failed to call a function. Please adjust your prompt. tool_use_failed", 400),
         ("Connection refused", None),
         ("This model's maximum context length is 3000 tokens; your prompt has 3230 tokens.", 400),
+        ("The input token count (1200293) exceeds the maximum number of tokens allowed (1048576).", 400),
+        (
+            "input length and `max_tokens` exceed context limit: 199759 + 8192 > 200000, decrease input length",
+            400,
+        ),
+        ("max_tokens must be at least 1, got -300.", 400),
     ],
 )
 def test_an_error_about_something_else_teaches_nothing(words: str, status: int | None) -> None:
-    assert list(learnt(Habits(), words, status, SENT)) == []
+    for sent in (SENT, WITH_NUMBERS, WITH_BOUNDS):
+        assert list(learnt(Habits(), words, status, sent)) == []
 
 
 WANTED = [each["words"] for each in REFUSALS if each["teaches"].get("reasoning") == "empty"]
@@ -485,6 +523,88 @@ def test_a_schema_loses_keywords_and_no_property_of_such_a_name() -> None:
     assert fitted_tools([TOOL], Habits()) == [TOOL]
 
 
+def parameters_of(parameters: dict[str, Any], *left_out: str) -> Any:
+    """What becomes of a tool's parameters."""
+    function = {"name": "x", "parameters": parameters}
+    [fitted] = fitted_tools([{"type": "function", "function": function}], Habits(schema=frozenset(left_out)))
+    return fitted["function"].get("parameters")
+
+
+def an_object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+@pytest.mark.parametrize(
+    ("schema", "left_out", "fitted"),
+    [
+        ({"type": ["null", "integer"]}, SEVERAL_TYPES, {"type": "integer"}),
+        ({"type": ["null", "integer"]}, "default", {"type": ["null", "integer"]}),
+        ({"const": "a"}, "const", {"enum": ["a"]}),
+        ({"enum": [1, 2]}, NO_TYPE, {"enum": [1, 2], "type": "integer"}),
+        ({"description": "any"}, NO_TYPE, {"description": "any", "type": "string"}),
+        ({"items": {"type": "string"}}, NO_TYPE, {"items": {"type": "string"}, "type": "array"}),
+        ({"anyOf": [{"type": "string"}]}, NO_TYPE, {"anyOf": [{"type": "string"}]}),
+        ({"$ref": "#/$defs/a", "description": "d"}, "$ref", {"type": "string", "description": "d"}),
+        ({"$ref": "#/$defs/b"}, "$defs", an_object(a={"type": "string"}, b={"type": "object"})),
+        ({"$ref": "#/$defs/none"}, "$ref", {"type": "object"}),
+        (an_object(definitions={"type": "string"}), "$ref", an_object(definitions={"type": "string"})),
+    ],
+)
+def test_a_schema_takes_another_shape_and_keeps_what_it_means(
+    schema: dict[str, Any], left_out: str, fitted: dict[str, Any]
+) -> None:
+    definitions = {
+        "a": {"type": "string"},
+        "b": an_object(a={"$ref": "#/$defs/a"}, b={"$ref": "#/$defs/b"}),
+    }
+    parameters = parameters_of(an_object(p=schema) | {"$defs": definitions}, left_out)
+    assert parameters["properties"]["p"] == fitted
+    assert ("$defs" in parameters) is not left_out.startswith("$")
+
+
+def test_a_tool_without_parameters_says_nothing_of_them_where_none_may_be_empty() -> None:
+    assert parameters_of(an_object(), EMPTY_PROPERTIES) is None
+    assert parameters_of(an_object(a={"type": "string"}), EMPTY_PROPERTIES) == an_object(a={"type": "string"})
+
+
+def test_each_result_says_its_tool_where_a_server_wants_that() -> None:
+    named = shaped(HISTORY, replace(TURNS, names=True), 1).messages
+    assert [each.get("name") for each in named if each["role"] == "tool"] == ["bash", "bash"]
+    assert all("name" not in each for each in named if each["role"] != "tool")
+    assert all("name" not in each for each in shaped(HISTORY, TURNS, 1).messages)
+
+
+@pytest.mark.parametrize(
+    ("words", "bounds"),
+    [
+        ("max_tokens is 20000, at most 4096, and with streaming 8192 at most 8192", [8192, 4096]),
+        ("max_tokens must be less than 4096", [4095]),
+        ("`max_tokens` must be in (0, 4097)", [4096]),
+        ("max_tokens must be at least 1", []),
+        ("max_tokens: Input should be greater than 30000", []),
+        ("max_tokens is too large: this model's maximum context length is 32768 tokens", []),
+        ("You asked for 4,096 output tokens, which exceeds the limit of 2,048.", [2048]),
+    ],
+)
+def test_the_bound_that_an_error_names_is_tried_the_largest_first(words: str, bounds: list[int]) -> None:
+    tried = [each.bounds for each in learnt(Habits(), words, 400, WITH_NUMBERS) if each.bounds]
+    assert tried == [(("max_tokens", most),) for most in bounds]
+
+
+def test_a_bound_is_kept_and_said() -> None:
+    habits = Habits(bounds=(("max_tokens", 8192), ("temperature", 1.0)))
+    assert from_json(json.loads(json.dumps(as_json(habits)))) == habits
+    assert in_words(habits) == ("takes max_tokens of 8192 at most", "takes temperature of 1 at most")
+    for damaged in (
+        [["max_tokens", "1"]],
+        [["max_tokens", True]],
+        [["max_tokens", -1]],
+        [["max_tokens"]],
+        [[1, 1]],
+    ):
+        assert from_json({"bounds": damaged}) == Habits()
+
+
 # --- known and kept ------------------------------------------------------------------------------------------
 
 
@@ -654,6 +774,6 @@ def test_every_habit_can_be_kept_and_is_said_in_words(habits: Habits) -> None:
 
 def test_the_names_that_stand_for_nothing_are_not_words_of_a_conversation() -> None:
     """They are said to a model and must not look like an instruction or a call."""
-    for words in (shape.UNDERSTOOD, shape.GO_ON, shape.CALLS, shape.NOT_RECORDED):
+    for words in (UNDERSTOOD, shape.GO_ON, CALLS, NOT_RECORDED):
         assert words.startswith("(")
     assert known_servers.known_habits("", None, "") == Habits()

@@ -104,9 +104,9 @@ class ChatClient:
                 async with watch.until_content():
                     watch.for_whole()
                     await self._take_whole(call)
-                if call.as_json:
-                    # There is no stream if what came was called JSON.
-                    call.learning.habits = replace(call.learning.habits, stream=False)
+            if call.as_json:
+                # There is no stream if what came was called JSON.
+                call.learning.habits = replace(call.learning.habits, stream=False)
             if call.whole is not None:
                 yield call.whole
             yield self._reply(call)
@@ -262,9 +262,9 @@ def _server(at: Route) -> tuple[str, str, Habits]:
 def _parameters(request: ModelRequest, habits: Habits) -> dict[str, Any]:
     """What the operator chose of OpenAI's parameters, without those that the model does not take."""
     without = habits.refused if habits.thinks else habits.refused | REASONING_PARAMETERS
-    renamed = dict(habits.renamed)
+    renamed, bounds = dict(habits.renamed), dict(habits.bounds)
     return {
-        renamed.get(name, name): value
+        renamed.get(name, name): min(value, bounds[name]) if name in bounds else value
         for name, value in request.parameters.given().items()
         if name not in without
     }

@@ -178,7 +178,7 @@ class Exchange:
 
     def take(self, delta: Any) -> Delta:
         """A delta, or a whole message, put to what is there."""
-        text, thoughts = _texts(of(delta, "content"))
+        text, thoughts = texts(of(delta, "content"))
         for name in _REASONING:
             found = of(delta, name)
             if isinstance(found, str) and found:
@@ -247,7 +247,7 @@ def _calls(delta: Any) -> Iterator[Any]:
         yield {"function": old}
 
 
-def _texts(content: Any) -> tuple[str, str]:
+def texts(content: Any) -> tuple[str, str]:
     """Text and thoughts in a content, which is a text or a list of typed parts."""
     if isinstance(content, str):
         return content, ""
@@ -262,7 +262,7 @@ def _texts(content: Any) -> tuple[str, str]:
         if inner is None and of(part, "type") in {"thinking", "reasoning"}:
             inner = of(part, "text")
         if inner is not None:
-            both = _texts(inner)
+            both = texts(inner)
             thoughts += both[0] + both[1]
         else:
             text += str(of(part, "text") or "")

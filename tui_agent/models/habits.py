@@ -16,6 +16,10 @@ Content = Literal["null", "absent", "empty", "filled"]
 Reasoning = Literal["own", "empty", "filled", "every", "none"]
 
 
+SEVERAL_TYPES, EMPTY_PROPERTIES, NO_TYPE = "lists of types", "empty properties", "properties without a type"
+"""Shapes of a schema that some servers do not take; they stand among the keywords in `Habits.schema`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Habits:
     """What a server takes. The defaults are OpenAI's chat protocol as most servers speak it."""
@@ -61,6 +65,8 @@ class Habits:
     """Parameters that are left out."""
     renamed: tuple[tuple[str, str], ...] = ()
     """Parameters that go out under another name."""
+    bounds: tuple[tuple[str, float], ...] = ()
+    """The largest numbers that parameters may be."""
     schema: frozenset[str] = frozenset()
     """Keywords of JSON Schema that are left out of the tools' parameters."""
 
@@ -109,11 +115,12 @@ def _read(name: str, value: Any) -> Any:
         return value if sound else None
     if not isinstance(value, list) or len(value) > _MOST_NAMES:
         return None
-    if name == "renamed":
+    if name in {"renamed", "bounds"}:
+        of_pair = _is_name if name == "renamed" else _is_bound
         pairs = [
             tuple(pair)
             for pair in value
-            if isinstance(pair, list) and len(pair) == 2 and all(map(_is_name, pair))
+            if isinstance(pair, list) and len(pair) == 2 and _is_name(pair[0]) and of_pair(pair[1])
         ]
         return tuple(pairs) if len(pairs) == len(value) else None
     return frozenset(value) if all(map(_is_name, value)) else None
@@ -131,6 +138,10 @@ def _allowed() -> dict[str, Any]:
 
 def _is_name(value: Any) -> bool:
     return isinstance(value, str) and 0 < len(value) <= _LONGEST_NAME
+
+
+def _is_bound(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
 
 
 _WORDS: dict[str, dict[Any, str]] = {
@@ -195,6 +206,12 @@ def in_words(habits: Habits, since: Habits = _DEFAULT) -> tuple[str, ...]:
                     f"wants {new} in the place of {old}"
                     for old, new in value
                     if (old, new) not in since.renamed
+                ]
+            case "bounds":
+                said += [
+                    f"takes {name} of {most:g} at most"
+                    for name, most in value
+                    if (name, most) not in since.bounds
                 ]
             case "schema":
                 names = ", ".join(sorted(value - since.schema))

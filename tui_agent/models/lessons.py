@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -38,10 +38,17 @@ class Sent:
     tools: Sequence[Mapping[str, Any]] = ()
     parameters: frozenset[str] = frozenset()
     """Those that the operator chose."""
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    """Those of them that are numbers, as they were chosen."""
     streamed: bool = True
     images: bool = False
     carried: bool = False
     """Messages hold what came with earlier replies."""
+
+    @property
+    def nameless_results(self) -> bool:
+        """Whether a result does not say which tool it is of."""
+        return any(each.get("role") == "tool" and not each.get("name") for each in self.messages)
 
     @property
     def user_after_tool(self) -> bool:
@@ -96,7 +103,20 @@ def about_template(words: str) -> bool:
 def takes_no_results(words: str, sent: Sent) -> bool:
     """Whether the server's template has no place for results of tools, once no order of the messages was taken."""
     held = any(message.get("role") == "tool" for message in sent.messages)
-    return held and (said.ORDER.search(words) is not None or said.ROLES.search(words) is not None)
+    refused = said.ORDER.search(words) or said.ROLES.search(words) or _lacks_role(words, "tool")
+    return held and bool(refused)
+
+
+def _lacks_role(words: str, role: str) -> bool:
+    """Whether an error lists the roles that there are, and this is none of them."""
+    listed = _roles(words)
+    return bool(listed) and re.search(rf"\b{role}\b", listed, re.IGNORECASE) is None
+
+
+def _roles(words: str) -> str:
+    """The roles that an error lists; empty if it lists none."""
+    listed = said.ROLE_LIST.search(words) if re.search("role|variant", words, re.IGNORECASE) else None
+    return listed[0] if listed is not None else ""
 
 
 def learnt(habits: Habits, words: str, status: int | None, sent: Sent) -> Iterator[Habits]:
@@ -107,7 +127,8 @@ def learnt(habits: Habits, words: str, status: int | None, sent: Sent) -> Iterat
     about_request = status is None or status in _ABOUT_REQUEST or about_template(words)
     if said.OF_THE_MODEL.search(words) or not (about_request or said.STREAM.search(words)):
         return
-    for lesson in (_options, _turns, _ids, _names, _reasoning, _content, _parameters, _schema, _images):
+    lessons = (_options, _turns, _names, _ids, _reasoning, _content, _parameters, _schema, _images)
+    for lesson in lessons:
         for found in lesson(habits, words, sent):
             if found != habits:
                 yield found
@@ -141,10 +162,17 @@ def _options(habits: Habits, words: str, sent: Sent) -> Iterator[Habits]:
         yield replace(habits, encrypted=False)
     if sent.streamed and habits.stream and said.STREAM.search(words):
         yield replace(habits, stream=False)
+    if said.SOME_PARAMETER.search(words):
+        yield replace(habits, tool_choice=False)
+        yield replace(habits, tool_choice=False, usage=False, refused=habits.refused | sent.parameters)
 
 
 def _turns(habits: Habits, words: str, sent: Sent) -> Iterator[Habits]:
-    system = said.SYSTEM_REFUSED.search(words) or said.ROLES.search(words)
+    system = (
+        said.SYSTEM_REFUSED.search(words)
+        or _lacks_role(words, "system")
+        or (said.ROLES.search(words) and "system" not in _roles(words).lower())
+    )
     if system and habits.system != "user" and any(each.get("role") == "system" for each in sent.messages):
         yield replace(habits, system="user")
     if said.SYSTEM_PLACE.search(words) and habits.system == "any":
@@ -161,6 +189,11 @@ def _turns(habits: Habits, words: str, sent: Sent) -> Iterator[Habits]:
             yield replace(habits, after_tool=other, turns="alternate")
 
 
+def _names(habits: Habits, words: str, sent: Sent) -> Iterator[Habits]:
+    if sent.nameless_results and said.RESULT_NAMES.search(words):
+        yield replace(habits, names=True)
+
+
 def _ids(habits: Habits, words: str, _: Sent) -> Iterator[Habits]:
     if not said.ID.search(words):
         return
@@ -171,12 +204,6 @@ def _ids(habits: Habits, words: str, _: Sent) -> Iterator[Habits]:
             yield replace(habits, ids="plain")
         if habits.ids != "nine":
             yield replace(habits, ids="nine")
-
-
-def _names(habits: Habits, words: str, sent: Sent) -> Iterator[Habits]:
-    unnamed = any(each.get("role") == "tool" and not each.get("name") for each in sent.messages)
-    if unnamed and said.NAME.search(words):
-        yield replace(habits, names=True)
 
 
 _AFTER_NULL: tuple[Content, ...] = ("empty", "filled", "null", "absent")
@@ -245,14 +272,20 @@ def _reasoning_left_out(habits: Habits, words: str, sent: Sent) -> Iterator[Habi
 
 
 def _parameters(habits: Habits, words: str, sent: Sent) -> Iterator[Habits]:
-    if not said.NOT_TAKEN.search(words):
-        yield from _values(habits, words, sent)
-        return
-    if habits.call_fields and sent.carried and said.FIELDS_OF_CALLS.search(words):
+    not_taken = said.NOT_TAKEN.search(words) is not None
+    if not_taken and habits.call_fields and sent.carried and said.FIELDS_OF_CALLS.search(words):
         yield replace(habits, call_fields=False)
     if sent.carried and habits.carried and re.search(r"extra_forbidden|extra inputs", words, re.IGNORECASE):
         yield replace(habits, carried=False, reasoning="none", call_fields=False)
-    named = _named(habits, words, sent)
+    if not (not_taken or said.VALUE_REFUSED.search(words)):
+        return
+    named = frozenset(name for name in sent.parameters if _names_parameter(words, name)) - habits.refused
+    yield from _bounded(habits, words, named, sent)
+    if said.PROMPT.search(words):
+        # The prompt and the reply together are too long: a shorter prompt heals that.
+        named -= {"max_tokens"}
+    if len(named) > 1 and said.NOT_BOTH.search(words):
+        yield replace(habits, refused=habits.refused | named - {min(named)})
     renamed = dict(habits.renamed)
     for name in sorted(named):
         instead = said.INSTEAD.search(words)
@@ -263,34 +296,81 @@ def _parameters(habits: Habits, words: str, sent: Sent) -> Iterator[Habits]:
         yield replace(habits, refused=habits.refused | named)
 
 
-def _values(habits: Habits, words: str, sent: Sent) -> Iterator[Habits]:
-    """Without the parameters whose values are refused; what does not fit the rest of the window is none of them."""
-    named = _named(habits, words, sent)
-    if named and said.VALUE_NOT_TAKEN.search(words) and not said.OF_THE_WINDOW.search(words):
-        yield replace(habits, refused=habits.refused | named)
+def _names_parameter(words: str, name: str) -> bool:
+    """Whether an error speaks of a parameter, in one of the spellings of it."""
+    spelling = said.SPELLINGS.get(name, rf"\b{re.escape(name)}\b")
+    return re.search(spelling, words, re.IGNORECASE) is not None
 
 
-def _named(habits: Habits, words: str, sent: Sent) -> frozenset[str]:
-    """The operator's parameters that an error names, by the names under which they went out."""
-    names = {name: dict(habits.renamed).get(name, name) for name in sent.parameters - habits.refused}
-    return frozenset(name for name, out in names.items() if re.search(rf"\b{re.escape(out)}\b", words))
+def _bounded(habits: Habits, words: str, named: frozenset[str], sent: Sent) -> Iterator[Habits]:
+    """Give the bounds that an error names, the largest first; of a window the half, for there is a prompt too."""
+    window = said.WINDOW.search(words)
+    for name in sorted(named & sent.numbers.keys()):
+        value = sent.numbers[name]
+        if window is not None:
+            size = int(next(filter(None, window.groups())))
+            found = {size // 2} if value >= size > 1 else set[float]()
+        else:
+            found = _bounds(words)
+        others = tuple(pair for pair in habits.bounds if pair[0] != name)
+        for most in sorted((each for each in found if 0 < each < value), reverse=True):
+            if isinstance(value, int) is isinstance(most, int) or not isinstance(value, int):
+                yield replace(habits, bounds=(*others, (name, most)))
+
+
+def _bounds(words: str) -> set[float]:
+    """The largest numbers that an error allows."""
+    words = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", words)
+    found: set[float] = set()
+    for match in said.BOUND.finditer(words):
+        kind, text = next((kind, text) for kind, text in match.groupdict().items() if text)
+        number = float(text) if "." in text else int(text)
+        behind = words[match.end() : match.end() + 2].strip()
+        exclusive = (
+            kind in {"below", "under"}
+            or (kind in {"range", "open_range"} and behind.startswith(")"))
+            or said.EXCLUSIVE.match(words, match.end()) is not None
+        )
+        if not exclusive:
+            found.add(number)
+        elif isinstance(number, int) and number > 1:
+            found.add(number - 1)
+    return found
 
 
 def _schema(habits: Habits, words: str, sent: Sent) -> Iterator[Habits]:
     if not sent.tools or not said.SCHEMA.search(words):
         return
+    for shape, pattern in said.SCHEMA_SHAPES.items():
+        if shape not in habits.schema and pattern.search(words):
+            yield replace(habits, schema=habits.schema | {shape})
     there = sent.keywords()
     named = frozenset(
         keyword for keyword in said.SCHEMA_KEYWORDS if keyword in there and _names_keyword(words, keyword)
     )
     if named - habits.schema and said.NOT_TAKEN.search(words):
         yield replace(habits, schema=habits.schema | named)
+    if said.SCHEMA_REFUSED.search(words):
+        # It does not say of what: only types, names and descriptions are left.
+        everything = there.intersection(said.SCHEMA_KEYWORDS) | said.SCHEMA_SHAPES.keys()
+        yield replace(habits, schema=habits.schema | everything)
+
+
+_KEYWORD_LIST = (
+    r"(?:keyword|field|propert(?:y|ies)|attribute|constraint)s?\W{1,4}"
+    r"(?:[$\w]+(?:\s*[,/]\s*|\s+(?:and|or)\s+))*"
+)
+"""What stands before a keyword in a list of those that are not taken."""
 
 
 def _names_keyword(words: str, keyword: str) -> bool:
-    """Whether an error names a keyword: one that is an English word too in quotes, behind a dot or called a keyword."""
-    before = r"(?:['\"`./]|keywords?: ?)" if keyword.islower() else r"(?<![\w$])"
-    return re.search(rf"{before}{re.escape(keyword)}(?!\w)", words) is not None
+    """Whether an error names a keyword: one that is an English word too must stand in quotes, behind a dot, or in a
+    list of keywords.
+    """
+    name = re.escape(keyword)
+    before = rf"(?:['\"`./]|{_KEYWORD_LIST})" if keyword.islower() else r"(?<![\w$])"
+    behind = rf"|\b{name}\W{{1,3}}(?:keyword|constraint)" if keyword.islower() else ""
+    return re.search(rf"{before}{name}(?!\w){behind}", words) is not None
 
 
 def _images(habits: Habits, words: str, sent: Sent) -> Iterator[Habits]:

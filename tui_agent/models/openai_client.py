@@ -126,7 +126,7 @@ class _StreamedEvents(Exchange):
 
     def watched(self, stream: Any) -> AsyncIterator[Any]:
         """See `Exchange`."""
-        self._json = stream.is_json
+        self.as_json = stream.is_json
         return self._body(stream) if stream.is_json else aiter(stream)
 
     @staticmethod

@@ -25,10 +25,12 @@ def outgoing(request: ModelRequest, provider: str, habits: Habits, *, seen: bool
 
 def sent(body: Mapping[str, Any], request: ModelRequest) -> Sent:
     """What lessons need of a request that went out with this body."""
+    given = request.parameters.given()
     return Sent(
         messages=body["messages"],
         tools=body.get("tools") or (),
-        parameters=frozenset(request.parameters.given()),
+        parameters=frozenset(given),
+        numbers={name: value for name, value in given.items() if isinstance(value, int | float)},
         streamed=bool(body.get("stream")),
         images=any(message.get("images") for message in request.messages),
         carried=any("carried" in message for message in request.messages),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any
 
-from tui_agent.models.exchange import of
+from tui_agent.models.exchange import of, texts
 from tui_agent.models.usage import is_sound
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ class RawChunks:
 
     async def __anext__(self) -> Any:
         chunk = await anext(self._chunks)
+        while _is_of_another_choice(chunk):
+            chunk = await anext(self._chunks)
         self._look(chunk)
         return chunk
 
@@ -63,6 +65,7 @@ class RawChunks:
         if choices:
             delta = of(choices[0], "delta")
             call.saw_choice(choices[0], delta)
+            _plain_content(delta)
         elif of(chunk, "text") or of(chunk, "tool_use") or of(chunk, "is_finished"):
             call.with_choices = True
         usage = of(chunk, "usage")
@@ -74,6 +77,30 @@ class RawChunks:
                     chunk["usage"] = None
                 else:
                     chunk.usage = None
+
+
+def _is_of_another_choice(chunk: Any) -> bool:
+    """Whether all that the chunk has belongs to a choice that nobody asked for: litellm would join it to the first."""
+    choices = of(chunk, "choices")
+    return (
+        isinstance(choices, list)
+        and bool(choices)
+        and all(isinstance(index := of(choice, "index"), int) and index > 0 for choice in choices)
+        and of(chunk, "usage") is None
+    )
+
+
+def _plain_content(delta: Any) -> None:
+    """Put a content of typed parts as litellm reads it: a text, and the thoughts beside it."""
+    content = of(delta, "content")
+    if not isinstance(content, list):
+        return
+    text, thoughts = texts(content)
+    for name, value in (("content", text), ("reasoning_content", thoughts)):
+        if isinstance(delta, MutableMapping):
+            delta[name] = value or None
+        else:
+            setattr(delta, name, value or None)
 
 
 class _Refusals:

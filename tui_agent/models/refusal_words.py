@@ -6,6 +6,9 @@ Words only; what they teach is decided in `lessons`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+
+from tui_agent.models.habits import EMPTY_PROPERTIES, NO_TYPE, SEVERAL_TYPES
 
 
 class Wording:
@@ -17,9 +20,20 @@ class Wording:
 
     def search(self, words: str) -> re.Match[str] | None:
         """The first place where one of them stands in an error's words."""
+        return self._compiled().search(words)
+
+    def finditer(self, words: str) -> Iterator[re.Match[str]]:
+        """Each place where one of them stands."""
+        return self._compiled().finditer(words)
+
+    def match(self, words: str, at: int) -> re.Match[str] | None:
+        """One of them, if it stands at this place."""
+        return self._compiled().match(words, at)
+
+    def _compiled(self) -> re.Pattern[str]:
         if self._pattern is None:
             self._pattern = re.compile("|".join(self._alternatives), re.IGNORECASE | re.DOTALL)
-        return self._pattern.search(words)
+        return self._pattern
 
 
 NOT_TAKEN = Wording(
@@ -30,16 +44,6 @@ NOT_TAKEN = Wording(
     r"should not|must not be (?:present|provided|set|sent|included)",
 )
 """How servers and libraries say that they do not take something."""
-
-VALUE_NOT_TAKEN = Wording(
-    r"is too (?:large|high|big|small|low|long)\b|\bout of range\b|\bonly .{0,40} (?:is|are) (?:allowed|supported)",
-    r"(?:must|should|has to) be (?:between|in|one of|at (?:most|least)|non-|[<>≤≥\d])",
-    r"(?:must|should|has to) be (?:strictly )?(?:less|greater|positive)",
-    r"\binvalid (?:value|range)\b|\binvalid \w+: ",
-)
-"""How they say that a parameter's value is none of theirs."""
-OF_THE_WINDOW = Wording(r"context|prompt|input (?:tokens|length)|\bmessages\b")
-"""What stands beside a value that is too large for the rest of the window, and not for the server."""
 
 
 TEMPLATE = Wording(
@@ -66,12 +70,34 @@ SYSTEM_PLACE = Wording(
 )
 SYSTEM_REFUSED = Wording(
     r"system (?:role|message|prompt|instruction)s? (?:is |are )?(?:not|un)\W?(?:supported|allowed|enabled|available)?",
-    r"(?:not|n't) supports? (?:a |the )?['\"`]?system|developer instruction is not enabled|unexpected role .?system",
-    r"role .?system.? (?:is )?(?:not|un)",
+    r"(?:not|n't) supports? (?:a |the |role )?\W{0,2}system|developer instruction is not enabled",
+    r"(?:unknown|invalid|unsupported|unexpected|unrecognized|illegal) (?:message )?(?:role|value|variant)s?\W{1,4}"
+    r"(?:\w+\W{1,3})?system\b",
+    r"role\W{1,3}system\W{0,2} (?:is )?(?:not|un)|\bsystem\W{1,3}is not (?:one of|a valid|an? (?:allowed|accepted))",
 )
+_ROLE = r"(?:system|user|assistant|tool|function|model|developer)\b"
+ROLE_LIST = Wording(
+    r"(?:should be|must be|one of|expected|(?:valid|allowed|supported|permitted|available|known) (?:roles?|values?))"
+    rf"(?: are| is|:)?(?: either)?\W{{1,6}}(?:{_ROLE}\W{{0,8}}(?:(?:or|and)\b\W{{0,4}})?){{2,}}"
+)
+"""Lists of the roles that there are."""
+RESULT_NAMES = Wording(
+    r"function_?response\W{0,3}name\b.{0,80}(?:empty|required|missing|blank|must)",
+    r"(?:tool|function)['\"`]? (?:role )?(?:message|result|response)s?\b.{0,60}\bname\b.{0,40}"
+    r"(?:required|missing|empty|must|not)",
+    r"(?:messages?|results?) (?:with|of) (?:the )?role\W{1,3}(?:tool|function)\W{1,3}.{0,20}"
+    r"(?:must|should|need).{0,30}\bname\b",
+    r"(?:tool|function)[ _]?(?:message|result|response)s?(?: parts?)? (?:must|should|needs?).{0,40}\bname\b",
+    r"\bname\b.{0,20}(?:required|missing|empty|needed).{0,30}\b(?:tool|function) (?:role|message|result|response)",
+    r"(?:tool|function)_?(?:message|result|response)\W{1,3}name\b.{0,60}(?:required|missing|empty|must)",
+    r"messages\W{1,3}\d+\W{1,3}(?:tool\W{1,2})?name\b.{0,80}(?:required|missing|empty|must|valid string)",
+    r"(?:missing|requires?|without|no|empty|blank).{0,30}\bname\b.{0,40}\b(?:tool|function)['\"`]? "
+    r"(?:role|message|result|response)",
+)
+"""How servers say that a result of a tool has to have its name."""
 ROLES = Wording(
     r"only .{0,20}user.{0,12}assistant.{0,20}roles? (?:are|is) supported",
-    r"(?:unknown|invalid|unsupported|unexpected) (?:message )?roles?:? .?tool\b(?!.{0,3}after)",
+    r"(?:unknown|invalid|unsupported|unexpected) (?:message )?(?:roles?|value|variant):? .?tool\b(?!.{0,3}after)",
     r"role .?tool.? (?:is )?(?:not|un)",
 )
 """How templates say which roles there are."""
@@ -85,10 +111,6 @@ ID = Wording(
 ID_FORM = Wording(
     r"too long|max(?:imum)?.?length|at most \d+|match(?:es)? (?:the )?pattern|above_max_length|invalid char",
     r"alphanumeric|exceeds? .{0,20}(?:length|characters)|a-zA-Z0-9",
-)
-NAME = Wording(
-    r"function_?response\.name|tool.{0,60}\bname\b.{0,40}(?:empty|missing|required)",
-    r"(?:empty|missing|requires?).{0,40}\bname\b.{0,60}tool (?:message|result|response)",
 )
 CONTENT_NULL = Wording(
     r"content.{0,60}(?:<nil>|\bnil\b|\bnull\b|NoneType|\bNone\b|is (?:a )?required|is missing|missing field)",
@@ -134,16 +156,71 @@ STREAM = Wording(
     r"streaming mode|only supports? non-?streaming|does not support true",
 )
 TOOL_CHOICE = Wording(
-    r"tool_choice\W.{0,80}(?:not|un|extra|invalid)|(?:unrecognized|unsupported|unknown|extra).{0,80}tool_choice",
-    r"\bno endpoints? .{0,60}tool_choice",
+    r"tool_?choice\W.{0,80}(?:not|un|extra|invalid|must be|one of|required)|only .{0,30}\btool_?choice",
+    r"(?:unrecognized|unsupported|unknown|extra|invalid).{0,80}tool_?choice",
+    r"(?:no endpoints? .{0,40}|(?:not|n't) )supports?.{0,40}\btool[_ ]?choice",
+    r"\btool choice.{0,40}(?:not|un)(?: be)? ?(?:support|allow)",
 )
+SOME_PARAMETER = Wording(
+    r"(?:no endpoints? .{0,60}|cannot |unable to )(?:handle|support|serve)s? (?:all )?(?:of )?(?:the )?"
+    r"(?:requested|given|provided) parameters"
+)
+"""A parameter is not taken, and the error does not say which."""
+VALUE_REFUSED = Wording(
+    r"\binvalid\b|\billegal\b|out of (?:range|bounds)|\btoo (?:large|high|big|small|low|long|many)\b|exceed",
+    r"(?:must|should|has to|needs to) (?:be|equal|not)|cannot|can ?not|may not|incompatible|conflict",
+    r"(?:above|below|over|greater|less|larger|higher|lower) (?:than|the|maximum|minimum)|[<>]=? ?\d",
+    r"(?:valid|supported|allowed) range|\bat most \d",
+    r"(?:supports?|allows?|accepts?) (?:only|at most|up to)",
+    r"only .{0,40}(?:is|are) (?:allowed|supported|accepted|permitted)",
+    r"\blimit \d|no longer (?:supported|accepted|available)|does not (?:accept|take|allow)|no endpoints",
+    r"不支持|非法|无效|超出|范围|不能|必须",
+)
+"""How servers say that the value of a parameter is none that they take."""
+NOT_BOTH = Wording(
+    r"\bboth\b|only one of|mutually exclusive|(?:together|at the same time|simultaneously)|不能同时"
+)
+SPELLINGS = {
+    "max_tokens": r"max(?:imum)?_?(?:completion_?|output_?|new_?)?tokens"
+    r"|max(?:imum)? (?:completion |output |new )*tokens"
+    r"|(?:output|completion) tokens",
+    "top_p": r"\btop[_ -]?p\b",
+    "reasoning_effort": r"\breasoning[_. ]?effort\b",
+}
+"""Patterns for parameters that servers call otherwise too."""
+_NUMBER = r"\d+(?:\.\d+)?"
+BOUND = Wording(
+    rf"\[\s*{_NUMBER}\s*[,;~–-]\s*(?P<range>{_NUMBER})(?=\s*[\])])",
+    rf"\(\s*{_NUMBER}\s*[,;~–-]\s*(?P<open_range>{_NUMBER})(?=\s*[\])])",
+    rf"(?:range|范围)\D{{0,12}}{_NUMBER}\s*[~–到至-]\s*(?P<span>{_NUMBER})",
+    rf"between {_NUMBER} and (?P<between>{_NUMBER})|\bfrom {_NUMBER}(?: \(\w+\))? to (?P<to>{_NUMBER})",
+    rf"\b{_NUMBER} > (?P<above>{_NUMBER})",
+    rf"(?:lower|less|smaller|fewer) than (?P<below>{_NUMBER})|(?<![<>=])< ?(?P<under>{_NUMBER})",
+    rf"(?:at most|up to|less than or equal(?: to)?|no (?:more|greater|larger|higher) than"
+    r"|not (?:be )?(?:exceed|above|over)|exceeds?|(?:not|n't) (?:be )?(?:greater|larger|more|higher) than|<=|≤)"
+    rf"\W{{1,4}}(?:the )?(?P<most>{_NUMBER})",
+    rf"(?<!not )(?<!n't )(?:max(?:imum)?|limit|cap|supports?|allows?|accepts?)"
+    r"(?: (?:value|number|output|allowed|permitted|only|tokens?"
+    rf"|length|limit|is|of|for|this|model|to|at))*\W{{1,4}}(?P<limit>{_NUMBER})",
+    rf"(?:limit|maximum)\b[^.\d]{{0,60}} (?:is|of|to)\W{{1,3}}(?P<named>{_NUMBER})",
+)
+"""Where an error names the largest number that it takes; `below`, `under`: the first that it does not take."""
+EXCLUSIVE = Wording(r"\s*\(exclusive\)")
+"""What says behind a number that it is the first one too large; the bracket of a range does, too."""
+WINDOW = Wording(
+    r"\+ ?\d+ ?> ?(\d+)|context(?:_| )(?:length|window|size)\D{0,40}(\d+)|max_(?:model|seq)_len\D{0,40}(\d+)",
+    r"sequence length\D{0,40}(\d+)|tokens\W{0,3} \+ .{0,40}<=? ?(\d+)",
+)
+"""An error about the prompt and the reply together, with the window."""
+PROMPT = Wording(r"\bgot -\d|context|\bprompt\b|\binput (?:length|tokens?|is)\b|`inputs`")
+"""Words of errors that a shorter prompt would heal."""
 INSTEAD = Wording(r"use ['\"`]?(\w+)['\"`]? instead|did you mean ['\"`]?(\w+)")
 NEW_NAMES = {"max_tokens": "max_completion_tokens"}
 FIELDS_OF_CALLS = Wording(
     r"extra_content|provider_specific_fields|tool_calls.{0,60}(?:extra|unknown|unexpected|additional)"
 )
 SCHEMA = Wording(
-    r"schema|function_declarations|parameters|json payload|keyword|input_schema|\btools?\W{0,3}\d*\W",
+    r"schema|grammar|function_declarations|parameters|json payload|keyword|input_schema|\btools?\W{0,3}\d*\W",
 )
 SCHEMA_KEYWORDS = (
     *(
@@ -182,6 +259,27 @@ SCHEMA_KEYWORDS = (
     ),
     *("if", "then", "else", "nullable", "readOnly", "deprecated"),
 )
+SCHEMA_SHAPES = {
+    SEVERAL_TYPES: Wording(
+        r"proto field is not repeating|(?:list|array|union)s? of types",
+        r"\btype\b.{0,60}(?:must be a (?:single )?string|cannot be (?:an array|a list))",
+        r"\btype\b.{0,60}(?:array|list) .{0,20}(?:not|un)",
+    ),
+    EMPTY_PROPERTIES: Wording(
+        r"properties\W.{0,20}should be non-?empty|non-?empty for object|empty properties"
+    ),
+    NO_TYPE: Wording(
+        r"\btype\b.{0,3} (?:is )?(?:not defined|missing|not specified|required)|missing (?:a )?type\b"
+    ),
+}
+"""What is no keyword and not taken all the same."""
+SCHEMA_REFUSED = Wording(
+    r"(?:invalid|unsupported|bad|malformed|incompatible|unrecogni[sz]ed|unknown) .{0,40}schema|unsupported_keyword",
+    r"schema.{0,80}(?:invalid|not (?:a )?(?:valid|supported)|unsupported|fail|error|too complex|conversion|compile)",
+    r"(?:fail|error|unable)\w*.{0,40}(?:grammar|schema)|not a valid .{0,40}schema|schema is invalid",
+    r"schema.{0,60}(?:may|must|can) ?not (?:contain|include|use|have)",
+)
+"""A tool's schema is not taken, and the error may not say for which keyword."""
 IMAGE_TEXT = Wording(r"image_url.{0,80}(?:valid string|be a string|expected (?:a )?string|type: string)")
 OF_THE_MODEL = Wording(r"tool_use_failed|failed_generation|failed to call a function|error parsing tool call")
 """The model wrote what the server cannot read: nothing about the request."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tui_agent.models.habits import Habits
+from tui_agent.core.request.placeholders import CALLS, NOT_RECORDED, UNDERSTOOD
+from tui_agent.models.habits import EMPTY_PROPERTIES, NO_TYPE, SEVERAL_TYPES, Habits
 
 Message = dict[str, Any]
 
@@ -22,14 +23,8 @@ EXPLAINED = (
     f"<{NOTE_BLOCK}> tags. Such blocks are never a part of what the tool printed."
 )
 """What the system prompt says where results hold such blocks."""
-UNDERSTOOD = "(continues)"
-"""A turn of the assistant that stands where a server wants one and there was none."""
 GO_ON = "(The conversation goes on.)"
 """A turn of the user, likewise."""
-CALLS = "(calls)"
-"""The text of a message that has calls and no text, for servers that take no empty one."""
-NOT_RECORDED = "(not recorded)"
-"""Reasoning of a reply that had none, for servers that want some."""
 NO_SIGNATURE = "skip_thought_signature_validator"
 """What Gemini takes in the place of a signature on calls that another model made."""
 
@@ -67,9 +62,42 @@ def fitted_tools(tools: Sequence[dict[str, Any]], habits: Habits) -> list[dict[s
     fitted = []
     for tool in tools:
         function = tool.get("function") or {}
-        parameters = _without(function.get("parameters") or {}, habits.schema)
-        fitted.append({**tool, "function": {**function, "parameters": parameters}})
+        parameters = function.get("parameters") or {}
+        if habits.schema & _REFERENCES:
+            parameters = _resolved(parameters, parameters)
+        parameters = _without(parameters, habits.schema)
+        function = {**function, "parameters": parameters}
+        if EMPTY_PROPERTIES in habits.schema and not parameters.get("properties"):
+            del function["parameters"]
+        fitted.append({**tool, "function": function})
     return fitted
+
+
+_REFERENCES = frozenset({"$ref", "$defs", "definitions"})
+
+
+def _resolved(
+    schema: Any, root: Mapping[str, Any], within: tuple[str, ...] = (), *, names: bool = False
+) -> Any:
+    """A schema with what its references name in their place; `within`: those that are being followed."""
+    if isinstance(schema, list):
+        return [_resolved(each, root, within) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    rest = {
+        key: _resolved(value, root, within, names=key in _NAMED and not names)
+        for key, value in schema.items()
+        if names or key not in _REFERENCES
+    }
+    name = None if names else schema.get("$ref")
+    if not isinstance(name, str):
+        return rest
+    target: Any = root
+    for part in name.removeprefix("#/").split("/"):
+        target = target.get(part) if isinstance(target, Mapping) else None
+    if not isinstance(target, Mapping) or name in within:
+        return {"type": "object", **rest}  # a schema in itself has no end
+    return _resolved(target, root, (*within, name)) | rest
 
 
 _NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
@@ -86,11 +114,26 @@ def _without(schema: Any, keywords: frozenset[str], *, names: bool = False) -> A
     kept = {}
     chosen: dict[str, Any] = {}
     for key, value in schema.items():
-        if names or key not in keywords:
+        if not names and key == "type" and isinstance(value, list) and SEVERAL_TYPES in keywords:
+            kept[key] = next((each for each in value if each != "null"), "string")
+        elif names or key not in keywords:
             kept[key] = _without(value, keywords, names=key in _NAMED and not names)
+        elif key == "const":
+            chosen["enum"] = [value]
         elif key in _CHOICES and isinstance(value, list) and value and isinstance(value[0], dict):
             chosen |= _without(_likeliest(value), keywords)
-    return chosen | kept
+    found = chosen | kept
+    if not names and NO_TYPE in keywords and "type" not in found and not found.keys() & {"$ref", *_CHOICES}:
+        found["type"] = _type(found)
+    return found
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    """The type that a schema means which says none."""
+    values = schema.get("enum")
+    value = values[0] if isinstance(values, list) and values else ""
+    whole = "object" if "properties" in schema else "array" if "items" in schema else "string"
+    return {bool: "boolean", int: "integer", float: "number"}.get(type(value), whole)
 
 
 def _likeliest(schemas: list[Any]) -> Any:

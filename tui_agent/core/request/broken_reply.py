@@ -13,6 +13,7 @@ from collections.abc import Collection
 from tui_agent.core.events import CallProblem, FailureKind
 from tui_agent.core.recovery.form import CALL_AS_TEXT
 from tui_agent.core.recovery.rules import Rule
+from tui_agent.core.request.placeholders import is_placeholder
 from tui_agent.core.request.written_calls import is_unreadable, written_calls
 
 CALL_BY_API = (
@@ -33,9 +34,6 @@ LOST = frozenset(
 )
 """Reasons to finish that say of a call, whether one came or not."""
 
-_STANDS_FOR_NOTHING = frozenset({"(empty content)", "(no content)"})
-"""What servers and models put in the place of a text that is none."""
-
 _CUT_IN_THOUGHT = (
     "The reply reached its length limit before it said anything. Think less: say the answer as text, or go on with a "
     "tool call whose arguments are short."
@@ -51,9 +49,10 @@ def broken_reply(
     this one was sent back since its call did not arrive: servers that always say so have the benefit of the doubt.
     """
     form = CALL_BY_API if native else CALL_AS_TEXT
+    text = "" if is_placeholder(text) else text
     if finish == "length":
         return None if text.strip() else _problem(Rule.FORM_NO_ANSWER, _CUT_IN_THOUGHT)
-    if text.strip() and text.strip().casefold() not in _STANDS_FOR_NOTHING:
+    if text.strip():
         if is_unreadable(text):
             return _problem(
                 Rule.FORM_TEXT_CALL, f"The reply holds a call as text that cannot be read. {form}"

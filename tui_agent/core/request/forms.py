@@ -30,7 +30,7 @@ CALL_FORMS = (
     CallForm(
         "Qwen, Hermes, GLM, ERNIE, Hunyuan, InternLM, Jamba, xLAM, Nemotron",
         rf"<(?:longcat_|seed:)?(?:tool_?calls?|toolcall|function_calls?)>(?={_JSON}|\s*<[\w:｜]|\s*\[?{_NAME}\s*"
-        rf"(?:<|\(|\[|\{{|$))|<tools>(?={_JSON})",
+        rf"(?:<|\(|\[|\{{|$))|<tools>(?={_JSON})|{_NAME}\s*(?=<arg_key>[^<\n]{{1,200}}</arg_key>\s*<arg_value>)",
         "vLLM's parsers hermes, glm4_moe, jamba, xlam, hunyuan, longcat, seed_oss and olmo3",
     ),
     CallForm(
@@ -47,19 +47,22 @@ CALL_FORMS = (
     CallForm(
         "Kimi K2",
         rf"<\|tool_calls_section_begin\|>(?=\s*<\|tool_call_begin\|>)|<\|tool_call_begin\|>(?=\s*{_NAME})"
-        rf"|\b(?={_NAME}:\d+\s*<\|tool_call_argument_begin\|>\s*\{{)",
+        rf"|(?<![\w.|>]){_NAME}(?::\d+)?\s*<\|tool_call_argument_begin\|>(?=\s*\{{)",
         "vLLM's parser kimi_k2",
         in_line=True,
     ),
     CallForm(
         "DeepSeek V3, R1, V3.1",
-        rf"<{_BAR}tool{_GAP}calls?{_GAP}begin{_BAR}>(?=\s*(?:<{_BAR}|{_NAME}))",
+        rf"<{_BAR}tool{_GAP}calls?{_GAP}begin{_BAR}>(?=\s*(?:<{_BAR}|{_NAME}))"
+        rf"|(?<![\w.|｜>])(?:function\s*<{_BAR}tool{_GAP}sep{_BAR}>(?=\s*{_NAME})"
+        rf"|{_NAME}\s*<{_BAR}tool{_GAP}sep{_BAR}>(?={_JSON}))",
         "vLLM's parsers deepseek_v3 and deepseek_v31",
         in_line=True,
     ),
     CallForm(
         "Mistral",
-        rf"\[TOOL_CALLS?\](?=\s*\[?\s*\{{|\s*{_NAME}\s*(?:\[ARGS\]|\[CALL_ID\]|\{{))",
+        rf"\[TOOL_CALLS?\](?=\s*\[?\s*\{{|\s*{_NAME}\s*(?:\[ARGS\]|\[CALL_ID\]|\{{))"
+        rf"|(?<![\w.\]]){_NAME}(?:\[CALL_ID\]\w+)?\[ARGS\](?=\s*\{{)",
         "vLLM's parser mistral; mistral-common's tokenizers 3 to 13",
         in_line=True,
     ),
