@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,6 +69,39 @@ def folder_of_nobody() -> Iterator[Path]:
         yield Path(name)
 
 
+def as_nobody(folder: Path, module: str, *words: str) -> Any:
+    """What a module of the tests prints as JSON when it is run by another user; skips where that user has no Python."""
+    # With one program in between no capability is left.
+    become = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "env"]
+    environment = {
+        "PATH": ":".join(["/usr/bin", "/bin", str(Path(shutil.which("bwrap") or "/bin/bwrap").parent)]),
+        "HOME": str(folder),
+        "PYTHONPATH": os.pathsep.join([str(Path.cwd()), *(path for path in sys.path if "packages" in path)]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+    def run(*argv: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*become, *argv],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            cwd=folder,
+        )
+
+    pythons = (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}")
+    ours = next(
+        (one for one in pythons if run(one, "-c", "import pydantic_core, tui_agent").returncode == 0), ""
+    )
+    if not ours:
+        pytest.skip("another user may not read this Python")
+    done = run(ours, "-m", module, *words)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
 @attacks(
     *(
         row(way, mechanism, " as another user", slow=(way, mechanism) != ("plain", "landlock"))
@@ -78,37 +112,7 @@ def test_a_way_of_another_user(row: Attack) -> None:
     way, mechanism = row.value
     needed(mechanism)
     with folder_of_nobody() as folder:
-        # With one program in between no capability is left.
-        become = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "env"]
-        environment = {
-            "PATH": "/usr/bin:/bin",
-            "HOME": str(folder),
-            "PYTHONPATH": os.pathsep.join(
-                [str(Path.cwd()), *(path for path in sys.path if "packages" in path)]
-            ),
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
-
-        def run(*argv: str) -> subprocess.CompletedProcess[str]:
-            return subprocess.run(
-                [*become, *argv],
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=120,
-                check=False,
-                cwd=folder,
-            )
-
-        pythons = (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}")
-        ours = next(
-            (one for one in pythons if run(one, "-c", "import pydantic_core, tui_agent").returncode == 0), ""
-        )
-        if not ours:
-            pytest.skip("another user may not read this Python")
-        done = run(ours, "-m", "tests.sandbox.ways", str(folder / "desk"), mechanism, way)
-        assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout.splitlines()[-1]) == []
+        assert as_nobody(folder, "tests.sandbox.ways", str(folder / "desk"), mechanism, way) == []
 
 
 @attacks(

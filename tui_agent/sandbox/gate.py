@@ -28,6 +28,7 @@ from contextlib import suppress
 from functools import partial
 
 from .caller import Caller, checked, handed
+from .own_mounts import keep_devices
 from .socket_filter import (
     DATAGRAM,
     ICMP,
@@ -91,6 +92,8 @@ class Gate:
         self._listener = -1
         self._own: set[int] = set()
         """Sockets, by inode, that were found to be of commands."""
+
+    keep_devices = staticmethod(keep_devices)
 
     def shut(self) -> str:
         """In the process of the command, once it is served. Why it cannot be; "" where it is shut."""

@@ -1,7 +1,8 @@
 """Locks itself in by Landlock, then becomes the command. Started as a script of its own, never imported.
 
 `python landlock.py RULES COMMAND...`; RULES is JSON: `write` lists what may be written, `hidden` what may not even
-be read, `read` what of that may be read all the same, `network` says whether there is one. Exit code 125 where the
+be read, `read` what of that may be read all the same, `network` says whether there is one, `version` the newest of
+Landlock that is acted on (all, if left out). Exit code 125 where the
 kernel cannot enforce the policy; nothing has run then. Only the standard library is used, which starts in milliseconds.
 """
 
@@ -29,6 +30,15 @@ _TCP = 3
 _SCOPES = 3
 """Abstract sockets and signals."""
 
+_NEWEST = 1_000
+"""The version that is acted on at most: what the kernel has."""
+
+_OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
+_NEW_MOUNTS, _HERE, _RECURSIVE = 0x20000, -100, 0x8000
+_PRIVATE = 0x4000 | 1 << 18
+_CLONE_TREE, _EMPTY_SOURCE = 0x80001, 4
+_READ_ONLY, _WITHOUT_DEVICES = 1, 4
+
 _CANNOT = 125
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _SHARED_MEMORY = "/dev/shm"
@@ -51,7 +61,9 @@ def main(rules: str, command: list[str]) -> None:
     """Lock in and become `command`."""
     try:
         table = json.loads(rules)
-        _lock(table["write"], table["read"], table["hidden"], table["network"])
+        if os.geteuid() == 0:
+            _mount_the_rest_read_only([*table["write"], _SHARED_MEMORY])
+        _lock(table["write"], table["read"], table["hidden"], table["network"], table.get("version", _NEWEST))
     except _Impossible as why:
         os.write(2, f"sandbox: {why}\n".encode())
         os._exit(_CANNOT)
@@ -62,8 +74,41 @@ def main(rules: str, command: list[str]) -> None:
         os._exit(127)
 
 
-def _lock(write: list[str], read: list[str], hidden: list[str], network: bool) -> None:
-    version = _LIBC.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1)
+def _mount_the_rest_read_only(writable: list[str]) -> None:
+    """For root, when the kernel lets it: its own view of all mounts, in which modes and owners, which Landlock leaves
+    alone, change in `writable` only, and no device is opened there.
+    """
+    if _LIBC.unshare(_NEW_MOUNTS) != 0 or _LIBC.mount(None, b"/", None, _PRIVATE, None) != 0:
+        return
+    places = [path for path in map(os.path.realpath, writable) if os.path.exists(path)]
+    places = [path for path in places if not any(_inside(path, other) for other in places if other != path)]
+    folder = os.getcwd()
+    trees = [
+        _checked(_LIBC.syscall(_OPEN_TREE, _HERE, os.fsencode(path), _CLONE_TREE | _RECURSIVE))
+        for path in places
+    ]
+    _set_mounts(b"/", _READ_ONLY)
+    for path, tree in zip(places, trees, strict=True):
+        where = os.fsencode(path)
+        _checked(_LIBC.syscall(_MOVE_MOUNT, tree, b"", _HERE, where, _EMPTY_SOURCE))
+        os.close(tree)
+        _set_mounts(where, _WITHOUT_DEVICES)
+    os.chdir(folder)
+
+
+def _set_mounts(path: bytes, attribute: int) -> None:
+    attributes = struct.pack("<QQQQ", attribute, 0, 0, 0)
+    _checked(_LIBC.syscall(_MOUNT_SETATTR, _HERE, path, _RECURSIVE, attributes, ctypes.c_size_t(32)))
+
+
+def _checked(result: int) -> int:
+    if result < 0:
+        raise _Impossible(f"the rest cannot be mounted read-only ({os.strerror(ctypes.get_errno())})")
+    return result
+
+
+def _lock(write: list[str], read: list[str], hidden: list[str], network: bool, newest: int) -> None:
+    version = min(_LIBC.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1), newest)
     if version < 3:
         raise _Impossible("the kernel has no Landlock, or one that is too old")
     rights = 0

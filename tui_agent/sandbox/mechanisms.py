@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent import processes
+from tui_agent.sandbox.kernel_files import PROC, SYS, out_of_sight_in_proc, shown_of_sys
 from tui_agent.sandbox.policy import TEMPORARY, SandboxPolicy
 from tui_agent.sandbox.socket_filter import OWN, REFUSED, SHARED, looked_at
 
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from tui_agent.sandbox.taken_back import TakenBack, Watch
 
 Mechanism = Literal["bubblewrap", "landlock", "sandbox-exec"]
+_PATIENCE = 5.0
+"""Seconds for a program to say what it can do."""
 _LANDLOCK = Path(__file__).with_name("landlock.py")
 _TRACES = (
     "Read-only file system", "Operation not permitted", "Permission denied", "Network is unreachable",
@@ -146,8 +151,9 @@ class Sandbox:
 def _bubblewrap(policy: SandboxPolicy, protected: tuple[Path, ...]) -> list[str]:
     program = processes.own_program("bwrap", policy.workspace) or "/usr/bin/bwrap"
     argv = [program, "--unshare-all", "--unshare-user", "--cap-drop", "ALL"]
+    argv += ["--disable-userns"] if _keeps_to_one_user_namespace(program) else []
     argv += [*(("--share-net",) if policy.network else ()), "--die-with-parent"]
-    argv += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run"]
+    argv += ["--ro-bind", "/", "/", "--dev", "/dev", *_kernel_files(), "--tmpfs", "/run"]
     if policy.network:
         # Where the names of hosts are looked up.
         for place in ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"):
@@ -164,12 +170,33 @@ def _bubblewrap(policy: SandboxPolicy, protected: tuple[Path, ...]) -> list[str]
         # A mount cannot be renamed.
         argv += _mounts("--bind", policy.holding((*protected, *policy.hidden_within)))
     argv += _mounts("--ro-bind", protected)
-    for path in policy.hidden_within:
+    for path in (*policy.hidden_within, *policy.kernel_mounts()):
         argv += _hidden(path)
     for path in policy.homes:
         # What is written there would be lost without a word.
         argv += ["--remount-ro", os.fspath(path)] if path != policy.home else []
     return [*argv, "--chdir", os.fspath(policy.workspace), "--"]
+
+
+def _kernel_files() -> list[str]:
+    # bwrap itself protects what root "may write" in /proc, and asks by a way that says no for its settings.
+    argv = ["--proc", PROC]
+    for path in out_of_sight_in_proc():
+        argv += _hidden(Path(path))
+    argv += ["--remount-ro", PROC, "--tmpfs", SYS]
+    return [*argv, *_mounts("--ro-bind", shown_of_sys()), "--remount-ro", SYS]
+
+
+@lru_cache(maxsize=8)
+def _keeps_to_one_user_namespace(program: str) -> bool:
+    """Whether it can refuse commands a user namespace of their own (from 0.8), in which they would mount groups of
+    processes anew. Blocks once.
+    """
+    try:
+        done = subprocess.run([program, "--help"], capture_output=True, timeout=_PATIENCE, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return b"--disable-userns" in done.stdout + done.stderr
 
 
 def _homes(policy: SandboxPolicy) -> list[str]:
@@ -179,7 +206,7 @@ def _homes(policy: SandboxPolicy) -> list[str]:
     return argv
 
 
-def _mounts(how: str, places: Sequence[Path]) -> list[str]:
+def _mounts(how: str, places: Sequence[Path | str]) -> list[str]:
     return [word for path in places for word in (how, os.fspath(path), os.fspath(path))]
 
 
@@ -193,8 +220,11 @@ def _landlock(policy: SandboxPolicy, _: tuple[Path, ...]) -> list[str]:
     places = (policy.workspace, *policy.writable)
     rules = {
         "write": [os.fspath(path) for path in (policy.scratch, *([] if policy.read_only else places))],
-        "read": [os.fspath(path) for path in (*policy.shown, *(places if policy.read_only else ()))],
-        "hidden": [os.fspath(path) for path in (*policy.homes, *policy.hidden)],
+        "read": [
+            *(os.fspath(path) for path in (*policy.shown, *(places if policy.read_only else ()))),
+            *shown_of_sys(),
+        ],
+        "hidden": [SYS, *map(os.fspath, (*policy.homes, *policy.hidden, *policy.kernel_mounts()))],
         "network": policy.network,
     }
     return [sys.executable, "-I", "-S", os.fspath(_LANDLOCK), json.dumps(rules)]

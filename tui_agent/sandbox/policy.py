@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tui_agent.disk import user_path
 from tui_agent.sandbox.homes import HOMES, SECRET_PLACES, tools_at_home
+from tui_agent.sandbox.kernel_files import mounted_elsewhere
 from tui_agent.sandbox.run_later import Places
 
 TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - commands have their own in their place
@@ -129,6 +130,15 @@ class SandboxPolicy:
             not self.within(path)
             and any(path.is_relative_to(folder) for folder in self.homes)
             and not any(path.is_relative_to(place) for place in self.shown)
+        )
+
+    def kernel_mounts(self) -> tuple[Path, ...]:
+        """File systems of the kernel that are mounted in unusual places, and in sight there."""
+        return tuple(
+            path
+            for path in mounted_elsewhere()
+            if self.within(path)
+            or not (self.is_out_of_sight(path) or any(path.is_relative_to(place) for place in TEMPORARY))
         )
 
     @property

@@ -85,6 +85,8 @@ def _become(command: list[str], parent: int, *, talks: bool, gate: "Gate | None"
         signal.set_wakeup_fd(-1)
         for name in ("SIGCHLD", "SIGTERM", "SIGINT", "SIGHUP", "SIGPIPE", "SIGXFSZ"):
             signal.signal(getattr(signal, name), signal.SIG_DFL)
+        if gate is not None:
+            gate.keep_devices()
         if not talks:
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         if gate is not None:
