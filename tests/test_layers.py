@@ -73,7 +73,7 @@ ONLY_IN = {
 """Libraries that one part keeps to itself."""
 OF_THE_SUPERVISOR = {
     f"tui_agent.sandbox.{name}"
-    for name in ("gate", "caller", "socket_filter", "socket_holders", "socket_message")
+    for name in ("gate", "caller", "own_mounts", "socket_filter", "socket_holders", "socket_message")
 }
 
 

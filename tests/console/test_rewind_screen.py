@@ -13,7 +13,7 @@ from tui_agent.console.screens.rewind import Preview, RewindList, RewindScreen
 from tui_agent.core import events
 from tui_agent.frontend.commands.rewind import preview
 from tui_agent.session.rewind import RewindPlan, RewindPoint
-from tui_agent.store.checkpoints import FileChange
+from tui_agent.store.file_changes import FileChange
 
 
 def write(path: str, content: str) -> dict[str, Any]:

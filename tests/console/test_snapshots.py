@@ -63,7 +63,7 @@ from tui_agent.models.discovery import Discovery
 from tui_agent.permissions.rules import PermissionRule, parse_rule
 from tui_agent.session.replay import Replay
 from tui_agent.session.rewind import RewindPlan, RewindPoint
-from tui_agent.store.checkpoints import FileChange
+from tui_agent.store.file_changes import FileChange
 from tui_agent.store.summary import SessionRow
 from tui_agent.tools.skills import BadSkill, Skill, Skills
 

@@ -21,8 +21,9 @@ from tui_agent.session.rewind import (
     plan_undo,
     points,
 )
-from tui_agent.store.checkpoints import CheckpointLimits, Checkpoints, FileChange
+from tui_agent.store.checkpoints import CheckpointLimits, Checkpoints
 from tui_agent.store.errors import SessionError
+from tui_agent.store.file_changes import FileChange
 from tui_agent.store.journal_index import EventList
 from tui_agent.store.shadow_git import ShadowGit
 

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from tui_agent.store import checkpoints as module
-from tui_agent.store.checkpoints import Checkpoint, CheckpointLimits, Checkpoints, FileChange
+from tui_agent.store.checkpoints import Checkpoint, CheckpointLimits, Checkpoints
 from tui_agent.store.errors import CheckpointError
+from tui_agent.store.file_changes import FileChange
 from tui_agent.store.shadow_git import ShadowGit
 
 pytestmark = pytest.mark.skipif(not ShadowGit.installed(), reason="git is not installed")

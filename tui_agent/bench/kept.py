@@ -50,7 +50,7 @@ class MemoryCheckpoints(Checkpoints):
         self._workspace = workspace
         self._saved: Files | None = None
 
-    async def save(self, label: str) -> Checkpoint:
+    async def save(self, label: str, *, ignored: bool = False) -> Checkpoint:
         """See `Checkpoints.save`; the reference is the digest of the files."""
         now = files_of(self._workspace)
         before, self._saved = self._saved, now

@@ -19,6 +19,7 @@ from tui_agent.core.names import Decision
 from tui_agent.disk import with_home
 from tui_agent.globs import GlobError, path_pattern
 from tui_agent.permissions.uses import OF_RULES, Use
+from tui_agent.sandbox.obeyed import BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -115,6 +116,20 @@ class PermissionRule:
     def is_exactly(self, command: str) -> bool:
         """Whether the pattern is this command, letter by letter."""
         return self.pattern is not None and self.pattern == exact_pattern(command)
+
+
+def names_file(rule: PermissionRule, path: str) -> bool:
+    """Whether a rule allows a file, relative to the workspace, by its own name or by that of the folder for whose sake
+    it is special (`.vscode/**`), and not by a wildcard.
+    """
+    parts = path.split("/")
+    special = {part for part in parts if part.casefold() in BY_NAME} or {*parts[-2:]}
+    return (
+        rule.decision is Decision.ALLOW
+        and not rule.covers_all
+        and bool(special & set(rule.path_pattern.split("/")))
+        and rule.matches_path(path)
+    )
 
 
 def host_of(url: str) -> str:

@@ -6,6 +6,9 @@ What a rule means is in `permissions`; the operator is asked by the executor.
 from __future__ import annotations
 
 import asyncio
+import glob
+import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -15,10 +18,13 @@ from typing import Any, Literal
 from tui_agent.core.events import Approval
 from tui_agent.core.names import Decision
 from tui_agent.core.state import RunState
-from tui_agent.permissions.judge import Judgement, Permissions
+from tui_agent.permissions.judge import Finding, Judgement, Permissions
+from tui_agent.permissions.losses import loss_of
 from tui_agent.permissions.offers import in_short, offers
-from tui_agent.permissions.rules import PermissionRule, parse_rule
+from tui_agent.permissions.rules import COMMAND_TOOL, PermissionRule, exact_pattern, names_file, parse_rule
+from tui_agent.permissions.uses import Use, texts_in
 from tui_agent.sandbox.mechanisms import Sandbox
+from tui_agent.sandbox.obeyed import whose
 from tui_agent.tools.tool import Tool, uses_of
 
 Rules = tuple[tuple[str, ...], ...]
@@ -54,12 +60,18 @@ class Approvals:
         """The rules in force and what they were made from."""
         self.asking = asyncio.Lock()
         """Held while the operator is asked about a call: one question at a time, also by lanes."""
+        self.obeyed: Callable[[str], str] = obeyed_by
+        """What outside obeys a file of the workspace by itself, by its relative path; "" where nothing does."""
+        self._opened = time.time()
+        """Files that are newer were made here."""
         self._agreed: dict[str, str] = {}
         """What each tool of a server was when it was first seen, or newly agreed to."""
 
     def judge(self, state: RunState, tool: Tool, arguments: Mapping[str, Any]) -> Judgement:
         """Decide on a call. Not for the event loop where `permissions.judge.looks_at_files`."""
         judgement = self._judged(self._permissions(state), tool, arguments)
+        if judgement.decision is not Decision.DENY and state.session.approve is not Approval.ALL:
+            judgement = self._of_its_own_kind(judgement, tool, arguments)
         identity = getattr(tool, "identity", "")
         if identity and self._agreed.setdefault(tool.name, identity) != identity:
             return self._of_a_changed_tool(judgement, tool.name)
@@ -70,6 +82,40 @@ class Approvals:
         return permissions.judge(
             tool.name, tool.effect, arguments, uses_of(tool), says_it_reads=says_it_reads
         )
+
+    def _of_its_own_kind(self, judgement: Judgement, tool: Tool, arguments: Mapping[str, Any]) -> Judgement:
+        """What asks whatever a mode or a wide rule allows: a write to a file that programs outside obey by themselves,
+        and a command that takes away files that git does not have. A rule that names just this lets it run.
+        """
+        for name, use in (uses_of(tool) or {}).items():
+            texts = [text for text in texts_in(arguments.get(name)) if use in {Use.WRITES, Use.RUNS}]
+            for text in texts:
+                asking = (self._of_a_file if use is Use.WRITES else self._of_a_loss)(judgement, tool, text)
+                if asking is not None:
+                    return asking
+        return judgement
+
+    def _of_a_file(self, judgement: Judgement, tool: Tool, text: str) -> Judgement | None:
+        path = self._within(text)
+        why = self.obeyed(path) if path else ""
+        if not why or any(names_file(one.rule, path) for one in judgement.findings if one.rule):
+            return None
+        said = f"{why}, so it is asked about by itself"
+        return _asking(judgement, f"{tool.name} {path}", said, f"edit_file({glob.escape(path)})")
+
+    def _of_a_loss(self, judgement: Judgement, _: Tool, command: str) -> Judgement | None:
+        loss = None if _named(judgement, command) else loss_of(command, self._workspace, self._opened)
+        exactly = f"{COMMAND_TOOL}({exact_pattern(command)})"
+        return None if loss is None else _asking(judgement, command, str(loss), exactly)
+
+    def _within(self, path: str) -> str:
+        """A path relative to the workspace, with its links followed; "" outside of it."""
+        root = os.path.realpath(self._workspace)
+        try:
+            full = os.path.realpath(os.path.join(root, path))  # noqa: PTH118 - as the tools join it
+        except (OSError, ValueError):
+            return ""
+        return full[len(root) + 1 :] if full.startswith(f"{root}{os.sep}") else ""
 
     def agree(self, tool: Tool) -> None:
         """The operator let calls of this tool run, as the tool is now."""
@@ -145,9 +191,35 @@ class Approvals:
         for texts in offers(tool.name, arguments):
             if in_short(texts) != in_short(suggested):
                 judgement = self._judged(self._with(state, texts), tool, arguments)
+                judgement = self._of_its_own_kind(judgement, tool, arguments)
                 if judgement.decision is Decision.ALLOW:
                     found[texts] = None
         return tuple(found)
+
+
+def obeyed_by(path: str) -> str:
+    """The program that obeys a file by its name, in words."""
+    program = whose(path)
+    return f"{program} obeys it by itself" if program else ""
+
+
+def _named(judgement: Judgement, command: str) -> bool:
+    """Whether a rule allows just this command, or a program with what it is to do (`git clean *`)."""
+    rules = [one.rule for one in judgement.findings if one.rule is not None]
+    if any(rule.is_exactly(command) for rule in rules):
+        return True
+    literal = [[word for word in rule.words if not glob.has_magic(word)] for rule in rules]
+    return len(judgement.findings) == 1 and any(len(words) > 1 for words in literal)
+
+
+def _asking(judgement: Judgement, subject: str, why: str, suggestion: str) -> Judgement:
+    """The judgement with one more finding, which asks, before the others."""
+    finding = Finding(subject, Decision.ASK, None, why, suggestion=suggestion)
+    # No rule that is offered for another part would cover this one, and the narrow one covers all.
+    others = tuple(
+        replace(one, suggestion=suggestion) if one.suggestion else one for one in judgement.findings
+    )
+    return Judgement(Decision.ASK, (finding, *others))
 
 
 def _session_rules(texts: Iterable[tuple[Decision, str]]) -> Iterator[PermissionRule]:

@@ -118,7 +118,10 @@ def in_words(taken: Sequence[TakenBack]) -> str:
         return ""
     said = list(dict.fromkeys(map(str, taken)))
     more = f", and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
-    return f"The sandbox undid what a command wrote: {'; '.join(said[:_SHOWN])}{more}."
+    text = f"The sandbox undid what a command wrote: {'; '.join(said[:_SHOWN])}{more}."
+    if any(one.kept and not one.path.startswith(".git/") for one in taken):
+        text += " If the task needs such a file, write it with write_file, for which the operator is asked."
+    return text
 
 
 _SHOWN = 8

@@ -98,3 +98,14 @@ def put(root: Path, path: Path, form: FileState) -> None:
             with suppress(OSError):
                 os.unlink(new, dir_fd=folder)
             raise
+
+
+def move(root: Path, path: Path, to: Path) -> None:
+    """Rename below a root what stands under a name, to one under which nothing stands. Raises `OSError`."""
+    with _parent(root, path) as (folder, name), _parent(root, to) as (other, new):
+        try:
+            os.lstat(new, dir_fd=other)
+        except FileNotFoundError:
+            os.rename(name, new, src_dir_fd=folder, dst_dir_fd=other)
+        else:
+            raise OSError(errno.EEXIST, os.strerror(errno.EEXIST))

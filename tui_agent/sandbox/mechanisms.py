@@ -90,8 +90,8 @@ class Sandbox:
         """
         if self.policy is None:
             return ()
-        gits = self.watch.gits if self.watch is not None else ()
-        return self.policy.places.there(gits, git_settings=git_settings)
+        gits, named = (self.watch.gits, self.watch.named) if self.watch is not None else ((), ())
+        return self.policy.places.there(gits, named, git_settings=git_settings)
 
     @property
     def is_closed(self) -> bool:

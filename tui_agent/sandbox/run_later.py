@@ -1,33 +1,20 @@
 """Files that programs outside run or obey later, of their own accord: git, shells, editors, agents.
 
-Here are their names and where they are looked for. What became of them during a command is judged in `taken_back`.
+Here is where they are looked for; their names are in `obeyed`. What became of them during a command is judged in
+`taken_back`.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.sandbox.obeyed import TABLE
+
 GIT = ".git"
-OWN_RULES = ".agent-tui.toml"
-FILES = frozenset({
-    OWN_RULES, ".mcp.json", ".envrc", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc", ".dir-locals.el",
-    ".autoenv", ".autoenv.zsh", "opencode.json", "opencode.jsonc",
-})  # fmt: skip
-"""In any folder: settings and scripts that agents, shells and editors take up where they find them."""
-FOLDERS: dict[str, tuple[str, ...]] = {
-    ".vscode": ("tasks.json", "settings.json", "launch.json", "mcp.json"),
-    ".zed": ("tasks.json", "settings.json", "debug.json"),
-    ".idea": ("startup.xml", "watcherTasks.xml", "runConfigurations", "tools"),
-    **dict.fromkeys(
-        (".agent-tui", ".agents", ".claude", ".codex", ".gemini", ".cursor", ".opencode", ".vibe", ".qwen"),
-        (),
-    ),
-}
-"""In any folder: of an editor's what it runs, of an agent's all (hooks, skills, commands, servers)."""
 AT_HOME = (
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
     ".zprofile", ".zlogin", ".zlogout", ".inputrc", ".tmux.conf", ".screenrc", ".gitconfig", ".pam_environment",
@@ -73,12 +60,14 @@ class Places:
         inside = any(home.is_relative_to(root) for root in roots)
         return cls(roots, (*(home / name for name in AT_HOME if inside), *single))
 
-    def there(self, gits: tuple[Path, ...] = (), *, git_settings: bool = True) -> tuple[Path, ...]:
-        """What exists of them, so that it can be protected by a mount: in the roots, and in `gits`, folders of git's
-        and files that say where one is.
+    def there(
+        self, gits: tuple[Path, ...] = (), named: Iterable[Path] = (), *, git_settings: bool = True
+    ) -> tuple[Path, ...]:
+        """What exists of them, so that it can be protected by a mount: in the roots, in `gits`, folders of git's
+        and files that say where one is, and what is `named` elsewhere.
         """
         found: dict[Path, None] = {}
-        for path in (*self._candidates(), *self.single):
+        for path in (*self._candidates(), *self.single, *named):
             _add(found, path)
         for git in dict.fromkeys((*(root / GIT for root in self.roots), *gits[:_MOST_MOUNTED])):
             if git.name == GIT:
@@ -90,10 +79,10 @@ class Places:
 
     def _candidates(self) -> Iterator[Path]:
         for root in self.roots:
-            for name in FILES:
-                yield root / name
-            for folder, entries in FOLDERS.items():
-                yield from ((root / folder / entry for entry in entries) if entries else [root / folder])
+            for one in TABLE:
+                yield from (
+                    (root / one.name / entry for entry in one.entries) if one.entries else [root / one.name]
+                )
 
 
 def _add(found: dict[Path, None], path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import secrets
 import stat
 import time
 from collections import Counter
@@ -21,10 +22,15 @@ from typing import Literal
 
 from tui_agent.sandbox.git_settings import is_include, read_settings, without_harm
 from tui_agent.sandbox.left_behind import WorkspaceRecord
-from tui_agent.sandbox.links_refused import NOTHING, FileState, form_of, put
-from tui_agent.sandbox.run_later import FILES, FOLDERS, GIT, GIT_FILES, HOOKS, OWN_RULES, Places
+from tui_agent.sandbox.links_refused import NOTHING, FileState, form_of, move, put
+from tui_agent.sandbox.named import Names, names_in, on_path, system_programs
+from tui_agent.sandbox.obeyed import ENDINGS, FILES, FOLDERS, OWN_RULES, whose, within_environment
+from tui_agent.sandbox.run_later import GIT, GIT_FILES, HOOKS, Places
+from tui_agent.terminal_text import revealed_line
 
-Kind = Literal["obeyed", "rules", "pointer", "settings", "commondir", "alternates", "todo", "hook"]
+Kind = Literal[
+    "obeyed", "rules", "pointer", "settings", "commondir", "alternates", "todo", "hook", "named", "shadow"
+]
 
 MOST_FOLDERS = 20_000
 """Folders of a workspace that are looked into."""
@@ -56,7 +62,13 @@ _WHY: dict[Kind, str] = {
     "alternates": "git would look for objects elsewhere",
     "todo": "git would run the commands in it",
     "hook": "git would run it",
+    "named": "a program outside runs it",
+    "shadow": "it would run in the place of a program of the system, by PATH",
 }
+_TOUCHED = frozenset({"obeyed", "rules", "hook", "named", "shadow"})
+"""What is nobody's work in progress: it may have been written by somebody else, or be written still."""
+_FIRST_LINE = 120
+"""Characters of what a file would have done that are shown."""
 _RUNS = re.compile(rb"^\s*(?:x|exec)\s.*\n?", re.MULTILINE)
 
 
@@ -68,9 +80,12 @@ class TakenBack:
     why: str
     kept: str = ""
     """Where a copy of it is."""
+    line: str = ""
+    """The first line of it that is new."""
 
     def __str__(self) -> str:
-        return f"{self.path} ({self.why}{f'; a copy is {self.kept}' if self.kept else ''})"
+        said = f": `{self.line}`" if self.line else ""
+        return f"{self.path} ({self.why}{said}{f'; a copy is {self.kept}' if self.kept else ''})"
 
 
 @dataclass
@@ -99,6 +114,8 @@ class Watch:
     _found: dict[Path, Kind] = field(default_factory=dict)
     _gits: dict[Path, tuple[int, int]] = field(default_factory=dict)
     """Folders of git's, by path, with device and inode: a renamed one is known again."""
+    _names: Names = field(default_factory=Names)
+    """What git's settings, hooks and variables name, from before the commands that run."""
     _known: set[tuple[str, bytes]] = field(default_factory=set)
     _running: list[frozenset[Path]] = field(default_factory=list)
     """Of each command that runs, what a mount protects from it."""
@@ -109,6 +126,8 @@ class Watch:
     """Nanoseconds since 1970 from which on a change is too new to be judged; 0: all is judged,"""
     _again: bool = False
     """and whether there was such a change."""
+    _displaced: set[Path] = field(default_factory=set)
+    """Names that were given to what stood in the place of a folder of git's."""
     _copies: int = 0
     _lock: Lock = field(default_factory=Lock)
 
@@ -117,6 +136,18 @@ class Watch:
         """Folders of git's, and files that say where one is, the uppermost first."""
         pointers = (path for path, kind in self._found.items() if kind == "pointer")
         return tuple(sorted({*self._gits, *pointers}, key=lambda path: len(path.parts)))
+
+    @property
+    def named(self) -> tuple[Path, ...]:
+        """Files and folders that something outside names, which programs outside run."""
+        return (*self._names.files, *self._names.folders, *self._names.settings)
+
+    def why_obeyed(self, path: Path) -> str:
+        """What outside runs or obeys a file by itself; "" if nothing is known to."""
+        said = self._names.about(path)
+        root = self._root(path)
+        program = whose(path.relative_to(root).as_posix()) if root is not None and not said else ""
+        return said or (f"{program} obeys it by itself" if program else "")
 
     def recover(self) -> list[TakenBack]:
         """Before the first command: take back what those left that ran when this program was killed."""
@@ -137,6 +168,7 @@ class Watch:
 
     def _look(self) -> None:
         self._find(everywhere=len(self._folders) <= QUICK)
+        self._names = names_in(self.places.roots, self.gits)
         self._looked = True
         for path, kind in self._all():
             self._accept(path, kind, None)
@@ -196,9 +228,13 @@ class Watch:
                 if self._running:
                     self._write_down()
 
-    @staticmethod
-    def _is_obeyed(path: Path) -> bool:
-        return path.name.casefold() in FILES or any(part.casefold() in FOLDERS for part in path.parts)
+    def _is_obeyed(self, path: Path) -> bool:
+        return (
+            path.name.casefold() in FILES
+            or path.name.endswith(ENDINGS)
+            or any(part.casefold() in FOLDERS for part in path.parts)
+            or bool(self._names.about(path))
+        )
 
     def unsettled(self) -> bool:
         """Whether something changed in the places that programs look at first. Quick; nothing is taken back."""
@@ -246,6 +282,7 @@ class Watch:
         except OSError:
             return []
         names = {entry.name for entry in here}
+        installed = within_environment([*folder.parts, ""])
         if {"HEAD", "objects", "refs"} <= names:
             self._note_git(folder)
         for entry in here:
@@ -255,11 +292,15 @@ class Watch:
                 self._note_git(path)
             elif name == GIT:
                 self._found[path] = "pointer"
-            elif name in FILES or name in FOLDERS:
+            elif not installed and (
+                (name in FOLDERS) if is_folder else (name in FILES or name.endswith(ENDINGS))
+            ):
                 self._found[path] = "rules" if path.name == OWN_RULES else "obeyed"
                 trees = path / "worktrees"
                 if is_folder and trees not in self._folders and trees.is_dir():
                     new.append(trees)
+                if is_folder and FOLDERS[name] and path not in self._folders:
+                    new.append(path)
             elif is_folder and path not in self._folders:
                 new.append(path)
         return new
@@ -278,6 +319,35 @@ class Watch:
                     if path.is_relative_to(before):
                         self._held[git / path.relative_to(before)] = _Held(_UNKNOWN, held.form)
 
+    def _put_back_gits(self) -> list[TakenBack]:
+        """A folder of git's that changed its place with something else is put back: git would work with that."""
+        taken: list[TakenBack] = []
+        elsewhere = {identity: path for path in self._gits if (identity := _identity(path))}
+        for path, identity in sorted(self._gits.items(), key=lambda item: len(item[0].parts)):
+            now, root = _identity(path), self._root(path)
+            where = elsewhere.get(identity)
+            if now == identity or where is None or where == path or root is None or not path.parent.is_dir():
+                continue
+            other_root = self._root(where)
+            if other_root is None or (now is None and where not in self._displaced):
+                continue
+            try:
+                if now is not None:
+                    aside = where.with_name(f"{path.name}.{secrets.token_hex(4)}")
+                    move(root, path, aside)
+                    elsewhere[now] = aside
+                    self._displaced.add(aside)
+                move(root, where, path)
+            except (OSError, ValueError):
+                continue
+            elsewhere[identity] = path
+            shown = path.relative_to(root) if root == self.places.roots[0] else path
+            taken.append(TakenBack(str(shown), "git would work with another folder"))
+        for gone in [git for git in self._gits if not _identity(git)]:
+            if gone in self._displaced:
+                self._gits.pop(gone)
+        return taken
+
     def _all(self) -> Iterator[tuple[Path, Kind]]:
         """Every file that is compared, as things stand now."""
         for path, kind in list(self._found.items()):
@@ -291,6 +361,24 @@ class Watch:
                 yield from ((file, kind) for place in below for file in _files(place))
         for git in list(self._gits):
             yield from self._of_git(git, 0)
+        yield from self._of_names()
+
+    def _of_names(self) -> Iterator[tuple[Path, Kind]]:
+        protected = self._protected()
+        for path in self._names.files:
+            is_folder = path.is_dir() and not path.is_symlink()
+            yield from ((file, "named") for file in (_files(path) if is_folder else (path,)))
+        for path in self._names.settings:
+            yield path, "settings"
+        for folder in self._names.folders:
+            if folder.is_symlink():
+                yield folder, "named"
+            elif folder not in protected:
+                yield from ((file, "named") for file in _files(folder))
+        for folder in on_path(self.places.roots):
+            yield from (
+                (file, "shadow") for file in _files(folder, deepest=1) if file.name in system_programs()
+            )
 
     def _of_git(self, git: Path, depth: int) -> Iterator[tuple[Path, Kind]]:
         for name in GIT_FILES:
@@ -335,7 +423,7 @@ class Watch:
             return []
         self.owed = not everywhere
         self._find(everywhere=everywhere)
-        taken: list[TakenBack] = []
+        taken: list[TakenBack] = self._put_back_gits()
         protected = self._protected()
         looked: set[Path] = set()
         for _ in range(_DEEPEST):  # what is found may lead to more
@@ -358,11 +446,11 @@ class Watch:
         signature = _signature(path)
         if signature == held.signature:
             return
-        if self._until and signature and signature[-1] > self._until and kind in {"obeyed", "rules", "hook"}:
+        if self._until and signature and signature[-1] > self._until and kind in _TOUCHED:
             return  # somebody else's, after the kill
         form = form_of(root, path)
         new = self._fresh and signature and signature[-1] > self._fresh
-        if new and (kind in {"obeyed", "hook"} or (form.kind == "file" and not form.content)):
+        if new and (kind in _TOUCHED - {"rules"} or (form.kind == "file" and not form.content)):
             self._again = True
             return
         by_others = any(path.is_relative_to(place) for place in protected)
@@ -379,17 +467,24 @@ class Watch:
             kept = self._copy(path, form)
             put(root, path, wanted)
         except OSError as error:
-            taken.append(TakenBack(str(shown), f"{_WHY[kind]}; it could not be undone: {error.strerror}"))
+            taken.append(
+                TakenBack(str(shown), f"{self._why(path, kind)}; it could not be undone: {error.strerror}")
+            )
             return
-        taken.append(TakenBack(str(shown), _WHY[kind], kept))
+        taken.append(TakenBack(str(shown), self._why(path, kind), kept, _new_line(held.form, form)))
         # What is there by now may be something else again.
         self._held[path] = _Held(_UNKNOWN, wanted)
+
+    def _why(self, path: Path, kind: Kind) -> str:
+        return (self.why_obeyed(path) if kind in {"obeyed", "named"} else "") or _WHY[kind]
 
     def _judged(self, path: Path, kind: Kind, before: FileState, form: FileState) -> FileState:
         """What may stand there: `form` where that is harmless."""
         if form.kind == "nothing":
             return before if kind == "rules" else form
         if form.kind == "other" and stat.S_ISDIR(form.mode):
+            return form
+        if kind == "shadow" and before.kind != "nothing":
             return form
         if form == before or (form.kind == "file" and (path.name, _digest(form)) in self._known):
             return form
@@ -475,6 +570,26 @@ def _signature(path: Path) -> tuple[int, ...]:
     except OSError:
         return ()
     return status.st_mode, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _new_line(before: FileState, form: FileState) -> str:
+    """The first line of a file that did not stand in it before, for people to read; "" of what is no text."""
+    if form.kind == "link":
+        return revealed_line(f"a link to {os.fsdecode(form.content)}", _FIRST_LINE)
+    if form.kind != "file" or not form.whole or b"\0" in form.content[:1000]:
+        return ""
+    known = set(before.content.splitlines())
+    new = (line.strip() for line in form.content.splitlines() if line not in known)
+    said = next((line for line in new if line and line != b"{" and not line.startswith(b"#!")), b"")
+    return revealed_line(said.decode("utf-8", "replace").replace("`", "'"), _FIRST_LINE)
 
 
 def _lasting(signature: tuple[int, ...]) -> tuple[int, ...]:

@@ -81,7 +81,7 @@ class SessionCheckpointer:
     async def _save(self, iteration: int, before: str = "") -> None:
         """Save the workspace; `before` names the run that it precedes, empty where it follows an iteration."""
         try:
-            saved = await self._checkpoints.save(before or f"step {iteration}")
+            saved = await self._checkpoints.save(before or f"step {iteration}", ignored=bool(before))
         except CheckpointError as error:
             self._report(f"{error} Rewinding will not bring files back.", "checkpoint")
             return

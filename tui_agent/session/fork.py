@@ -17,8 +17,9 @@ from tui_agent.session.fork_point import ForkPoint, fork_point, open_parent
 from tui_agent.session.forked_journal import WhatIf, fork
 from tui_agent.session.opening import new_session_id
 from tui_agent.session.rewind import kept_then
-from tui_agent.store.checkpoints import Checkpoints, FileChange
+from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.errors import CheckpointError, SessionError
+from tui_agent.store.file_changes import FileChange
 from tui_agent.store.journal_index import JournalIndex
 from tui_agent.store.provenance import is_foreign
 from tui_agent.store.redaction import Redactor

@@ -15,8 +15,9 @@ from tui_agent.core import events
 from tui_agent.core.projections.entries import OperatorEntry, SummaryEntry
 from tui_agent.core.state import RunState
 from tui_agent.quantities import counted
-from tui_agent.store.checkpoints import Checkpoints, FileChange
+from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.errors import SessionError
+from tui_agent.store.file_changes import FileChange
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from tui_agent.permissions.judge import Judgement
 from tui_agent.permissions.rules import PermissionRule, parse_rule
 from tui_agent.playbook.store import Playbook
 from tui_agent.quantities import resets
-from tui_agent.runtime.approvals import Approvals
+from tui_agent.runtime.approvals import Approvals, obeyed_by
 from tui_agent.runtime.checkpointer import Checkpointer
 from tui_agent.runtime.driver import Driver
 from tui_agent.runtime.executor import Executor
@@ -49,6 +49,7 @@ from tui_agent.sandbox.choose import choose, switched_off
 from tui_agent.sandbox.inside import in_words as taken_back_in_words
 from tui_agent.sandbox.left_behind import WorkspaceRecord
 from tui_agent.sandbox.mechanisms import Sandbox
+from tui_agent.sandbox.named import names_in
 from tui_agent.sandbox.taken_back import TakenBack, Watch
 from tui_agent.session.checkpointer import SessionCheckpointer
 from tui_agent.session.counters import Counters
@@ -159,6 +160,7 @@ class Session:
             self._keep_everywhere,
             settings.permissions.reads,
         )
+        self._approvals.obeyed = self._obeyed
         self.playbook = Playbook(settings.state_dir, workspace)
         self._learning = Learning(self.playbook)
         self._counters = Counters(settings.state_dir, self.playbook.name, self.checkpoints)
@@ -284,6 +286,13 @@ class Session:
                 if (watch := self._watch) is not None:
                     for path in paths:
                         watch.accept(self._workspace / path)
+
+    def _obeyed(self, path: str) -> str:
+        """What outside obeys a file by itself: a name that programs look for, or git's settings and hooks by name."""
+        if (watch := self._watch) is not None:
+            return watch.why_obeyed(self._workspace / path)
+        said = names_in((self._workspace,), (self._workspace / ".git",)).about(self._workspace / path)
+        return said or obeyed_by(path)
 
     @property
     def _watch(self) -> Watch | None:

@@ -13,13 +13,15 @@ import re
 import stat
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from tui_agent import untrusted_files
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.store.errors import CheckpointError
+from tui_agent.store.file_changes import FileChange
+from tui_agent.store.ignored_files import IgnoredFiles
 from tui_agent.store.shadow_git import ShadowGit
 
 CHECKPOINTS_FOLDER = "checkpoints"
@@ -32,14 +34,10 @@ class CheckpointLimits:
     files: int = 50_000
     total: int = 1024**3
     one_file: int = 32 * 1024**2
-
-
-@dataclass(frozen=True)
-class FileChange:
-    """What restoring a checkpoint does to one file of the workspace."""
-
-    action: Literal["create", "change", "delete"]
-    path: str
+    ignored_files: int = 5_000
+    """Of what git ignores, which is saved before a run's first change: so many, in total, and each."""
+    ignored_total: int = 128 * 1024**2
+    ignored_file: int = 8 * 1024**2
 
 
 @dataclass(frozen=True)
@@ -85,6 +83,14 @@ class Checkpoints:
         self._session = session_id
         self._limits = limits or CheckpointLimits()
         self._secrets = tuple(secrets)
+        self._ignored = IgnoredFiles(
+            self._git,
+            session_id,
+            self._limits.ignored_files,
+            self._limits.ignored_total,
+            self._limits.ignored_file,
+            self._left_out,
+        )
         self._kept = ""
         """The newest checkpoint, where it is this session's as well."""
 
@@ -97,11 +103,26 @@ class Checkpoints:
         """Why there can be no checkpoints here; None where there can."""
         return self._reason
 
-    async def save(self, label: str) -> Checkpoint:
-        """Save the workspace as it is now. Where nothing changed, the newest checkpoint is returned again."""
+    async def save(self, label: str, *, ignored: bool = False) -> Checkpoint:
+        """Save the workspace as it is now. Where nothing changed, the newest checkpoint is returned again. `ignored`:
+        with small files that git ignores, which `restore` brings back if they are gone or another.
+        """
         self._check()
         async with self._git.locked():
-            return await self._save(label)
+            if not ignored:
+                return await self._save(label)
+            # Both only look at the workspace at first, and the index of the ignored is one of its own.
+            saved, kept = await asyncio.gather(self._save(label), self._ignored.saved())
+            return await self._with_ignored(saved, kept, label)
+
+    async def _with_ignored(self, saved: Checkpoint, kept: str, label: str) -> Checkpoint:
+        """The checkpoint with which these ignored files go: another one where others go with it already."""
+        if kept and not saved.files and await self._ignored.of(saved.ref) not in {None, kept}:
+            again = await self._commit(f"{saved.ref}^{{tree}}", f"{label}, {kept}")
+            saved = replace(saved, ref=again.ref)
+            self._kept = saved.ref
+        await self._ignored.belongs(kept, saved.ref)
+        return saved
 
     async def diff(self, ref: str) -> list[FileChange]:
         """What `restore(ref)` would do now; nothing is changed by asking."""
@@ -109,7 +130,7 @@ class Checkpoints:
         async with self._git.locked():
             await self._known(ref)
             tree, _ = await self._tree()
-            changes = await self._changes(tree, ref)
+            changes = [*await self._changes(tree, ref), *await self._ignored.changes(ref)]
             await asyncio.to_thread(self._spare_repositories, changes)
             return changes
 
@@ -128,12 +149,15 @@ class Checkpoints:
     async def restore(self, ref: str) -> Restored:
         """Bring the workspace back to `ref`. The state before is saved first and can be restored in its turn.
 
-        Files that were left out of the checkpoint (ignored, too large) stay as they are.
+        Files that were left out of the checkpoint (too large, ignored and not saved) stay as they are.
         """
         self._check()
         async with self._git.locked():
             await self._known(ref)
+            ignored, kept = await self._ignored.changes(ref), await self._ignored.of(ref)
             undo = await self._save(f"before the rewind to {ref[:10]}")
+            if ignored:
+                undo = await self._with_ignored(undo, await self._ignored.saved(), "before a rewind")
             changes = await self._changes(undo.ref, ref)
             await asyncio.to_thread(self._spare_repositories, changes)
             in_the_way = await asyncio.to_thread(self._overwritten, changes)
@@ -144,7 +168,8 @@ class Checkpoints:
                 changes = await self._changes(undo.ref, ref)
             await self._git.run("read-tree", "--reset", "-u", ref, sandboxed=True)
             await self._git.run("update-ref", "refs/heads/newest", ref)
-            return Restored(undo.ref, tuple(changes))
+            await self._ignored.restore(kept, ignored)
+            return Restored(undo.ref, (*changes, *ignored))
 
     async def adopt(self, refs: Sequence[str]) -> None:
         """Reference another session's checkpoints as well, as a fork does; those that are gone are left out."""
@@ -156,6 +181,8 @@ class Checkpoints:
             there = [ref.partition("^")[0] for ref, answer in answers if answer.split()[1:2] == [b"tree"]]
             updates = "".join(f"update refs/sessions/{self._session}/{ref} {ref}\n" for ref in there)
             await self._git.run("update-ref", "--stdin", stdin=updates.encode())
+            for ref in there:
+                await self._ignored.belongs(await self._ignored.of(ref) or "", ref)
 
     async def forget(self) -> None:
         """Drop this session's checkpoints and free what only they need. The workspace itself may be gone."""

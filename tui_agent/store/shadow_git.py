@@ -81,14 +81,18 @@ class ShadowGit:
         """Whether there is a git to call."""
         return processes.own_program("git") is not None
 
-    async def run(self, *arguments: str, stdin: bytes | None = None, sandboxed: bool = False) -> bytes:
-        """The command's standard output. Raises `CheckpointError`; when cancelled, git has ended too."""
+    async def run(
+        self, *arguments: str, stdin: bytes | None = None, sandboxed: bool = False, index: Path | None = None
+    ) -> bytes:
+        """The command's standard output. Raises `CheckpointError`; when cancelled, git has ended too. `index`: another
+        one than that of the checkpoints.
+        """
         argv = [processes.own_program("git", self.workspace) or "/usr/bin/git", *arguments]
         try:
             child = await processes.start(
                 self._inside(argv) if sandboxed else argv,
                 cwd=self.workspace,
-                env=self._environment(),
+                env=self._environment() | ({"GIT_INDEX_FILE": os.fspath(index)} if index else {}),
                 stdin=processes.DEVNULL if stdin is None else processes.PIPE,
             )
         except OSError as fault:
@@ -143,7 +147,7 @@ class ShadowGit:
             try:
                 await _acquire(descriptor)
                 # Left by a process that was killed: nobody else holds the store now.
-                for name in ("index.lock", "config.lock", "HEAD.lock"):
+                for name in ("index.lock", "ignored.index.lock", "config.lock", "HEAD.lock"):
                     (self.store / name).unlink(missing_ok=True)
                 if not self._excludes.exists():
                     await self._create()

@@ -26,7 +26,7 @@ from tui_agent.frontend.lines.passages import Passage
 from tui_agent.quantities import time_of_day
 from tui_agent.session.fork import DROP, ForkChoice, fork_choice
 from tui_agent.session.fork_point import ForkPoint
-from tui_agent.store.checkpoints import FileChange
+from tui_agent.store.file_changes import FileChange
 from tui_agent.terminal_text import one_line, sanitize_paste
 
 HINTS = (

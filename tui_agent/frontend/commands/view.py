@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tui_agent.session.own_run import OwnRun
     from tui_agent.session.rewind import RewindPlan, RewindPoint
     from tui_agent.session.session import Session
-    from tui_agent.store.checkpoints import FileChange
+    from tui_agent.store.file_changes import FileChange
     from tui_agent.store.session_store import SessionStore
 
 
