@@ -445,7 +445,7 @@ EVIL = (
             "evil": "a folder of git's that runs something",
             "pointer": "a file that leads to one",
             "link": "a link to one",
-            "sub/.git": "that of another repository",
+            "another": "that of another repository",
         }.items()
         for mechanism in ("bubblewrap", "landlock")
     )
@@ -456,7 +456,8 @@ def test_exchanged(row: Attack, place: Path) -> None:
     desk = furnished(desk_for(mechanism, place))
     before = desk.operator("git", "log", "--oneline"), desk.operator("git", "log", "--oneline", place="sub")
     (desk.workspace / "exchange.py").write_text(EXCHANGE)
-    desk.command(f"{EVIL} python3 -I -S exchange.py .git {name}; true")
+    other = "sub/.git" if name == "another" else name
+    desk.command(f"{EVIL} python3 -I -S exchange.py .git {other}; true")
     desk.operator("git", "status")
     assert not desk.marker.exists()
     assert (

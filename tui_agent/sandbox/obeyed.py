@@ -38,7 +38,7 @@ TABLE: tuple[Obeyed, ...] = (
     # agents: servers, hooks, commands, settings that allow
     *_files("agent-tui", "docs/CONFIGURATION.md", OWN_RULES),
     *_folder(".agent-tui", "agent-tui", "docs/CUSTOMISING.md"),
-    *_folder(".agents", "skills of several agents", "agentskills.io"),
+    *_folder(".agents", "several agents", "agentskills.io/home"),
     *_files("Claude Code", "code.claude.com/docs/en/mcp", ".mcp.json"),
     *_folder(".claude", "Claude Code", "code.claude.com/docs/en/settings"),
     *_folder(".codex", "Codex CLI", "developers.openai.com/codex/config-basic"),
