@@ -51,6 +51,7 @@ TRIED = {
         "",
     ),
 }
+HELD_BY_LANDLOCK = frozenset({"writing", "mounting"})
 VERSIONS = (3, 4, 5, 6, 7)
 """Of Landlock."""
 
@@ -69,7 +70,7 @@ def rows(user: str) -> Iterator[Attack]:
                         f"Under {mechanism}{said}{' with a network' if network else ''}"
                         f"{', as an ordinary user' if user else ''}: {tried[0].lower()}{tried[1:]}",
                         holds,
-                        "" if user else fell,
+                        "" if user or (mechanism == "landlock" and probe in HELD_BY_LANDLOCK) else fell,
                         slow=not quick,
                         value=(probe, mechanism, network, version),
                     )
@@ -127,7 +128,9 @@ def mounted(kind: str, place: Path) -> Iterator[None]:
             f"{kind}_in_the_workspace_under_{mechanism}",
             f"{kind} is mounted in the workspace, as for a `chroot`, and written there",
             "It is out of sight in the sandbox",
-            "root wrote the kernel's settings through it",
+            ""
+            if (kind, mechanism) == ("devtmpfs", "bubblewrap")
+            else "root wrote the kernel's settings through it",
             slow=kind != "proc",
             value=(kind, mechanism),
         )
