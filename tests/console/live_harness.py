@@ -269,6 +269,10 @@ class LiveSession(DrivenConsole):
         self.tasks.append(task)
         return task
 
+    async def choose(self, *keys: str) -> None:
+        """Press keys, and Enter for the choice that they mark."""
+        await self.press(*keys, "enter")
+
     async def card_appears(self) -> None:
         await self.until(lambda: self.card is not None)
 

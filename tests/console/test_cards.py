@@ -10,7 +10,6 @@ from textual.geometry import Region
 
 from tests.console.live_harness import live
 from tests.console.panes.stories import Story
-from tui_agent.console.cards import choices, escalation
 from tui_agent.console.cards.answer_field import AnswerField
 from tui_agent.console.cards.approval import ApprovalCard
 from tui_agent.console.cards.card_body import CardBody
@@ -56,22 +55,32 @@ async def test_a_card_takes_no_key_before_its_grace_is_over() -> None:
         assert not asked.done()
 
 
-async def test_a_card_takes_the_keys_from_a_draft_after_a_second_without_one() -> None:
+async def test_a_card_never_takes_the_keys_from_a_draft_however_long_it_rests() -> None:
     async with live() as console:
         await console.type("half a")
         asked = console.ask()
         await console.card_appears()
-        await console.time_passes(0.9)
+        await console.time_passes(3.0)
         assert not console.in_card
         assert "F8 answer" in console.shown()
         await console.type("y")
-        await console.time_passes(0.9)
+        await console.time_passes(60.0)
         assert (console.in_card, console.prompt, asked.done()) == (False, "half ay", False)
-        await console.time_passes(0.2)
-        assert console.in_card
-        await console.press("y")
+        await console.press("f8", "y")
+        assert not asked.done(), "the draft may go on with it"
+        await console.press("enter")
         assert (await asked).decision == "once"
         assert console.prompt == "half ay"
+
+
+async def test_a_card_takes_the_keys_once_the_draft_was_sent() -> None:
+    async with live() as console:
+        await console.type("half a")
+        console.ask()
+        await console.card_appears()
+        await console.press("enter")
+        await console.grace_passes()
+        assert console.in_card
 
 
 async def test_a_key_as_the_card_appears_does_not_make_it_deaf() -> None:
@@ -80,6 +89,7 @@ async def test_a_key_as_the_card_appears_does_not_make_it_deaf() -> None:
         await console.card_appears()
         await console.press("y")
         assert (console.prompt, asked.done()) == ("y", False)
+        await console.press("backspace")
         await console.grace_passes()
         await console.press("y")
         assert (await asked).decision == "once"
@@ -90,8 +100,8 @@ async def test_esc_gives_the_prompt_back_with_its_draft_for_good() -> None:
     async with live() as console:
         await console.type("half a")
         console.ask()
-        await console.card_takes_keys()
-        await console.press("escape")
+        await console.card_appears()
+        await console.press("f8", "escape")
         await console.type(" line")
         await console.grace_passes()
         assert (console.in_card, console.prompt) == (False, "half a line")
@@ -138,7 +148,7 @@ async def test_keys_and_arrows_give_the_same_decisions() -> None:
     async with live() as console:
         for keys, decision in (
             (["y"], "once"),
-            (["a"], "session"),
+            (["a", "enter"], "session"),
             (["enter"], "once"),
             (["right", "enter"], "session"),
             (["left", "left", "enter", "enter"], "deny"),
@@ -195,7 +205,7 @@ async def test_edited_arguments_are_checked_before_they_are_taken() -> None:
     async with live() as console:
         asked = console.ask()
         await console.card_takes_keys()
-        await console.press("e")
+        await console.choose("e")
         assert console.card.query_one("ArgumentsEditor TextArea").text == "make 0"
         await console.press("ctrl+e")
         editor = console.card.query_one("ArgumentsEditor TextArea")
@@ -213,7 +223,7 @@ async def test_a_broken_draft_is_not_where_the_next_opening_begins() -> None:
     async with live() as console:
         console.ask(input={"path": "a.py", "content": "x = 1\n\ty = 2\n", "mode": 3})
         await console.card_takes_keys()
-        await console.press("e")
+        await console.choose("e")
         await console.until(lambda: len(console.card.query("TextArea")) == 3)
         texts = [area.text for area in console.card.query("TextArea")]
         assert texts == ["a.py", "x = 1\n\ty = 2\n", "3"]
@@ -221,7 +231,7 @@ async def test_a_broken_draft_is_not_where_the_next_opening_begins() -> None:
         console.card.query("TextArea").last().load_text("{")
         await console.press("ctrl+s")
         await console.until(lambda: "mode: Not JSON" in console.shown())
-        await console.press("escape", "e")
+        await console.choose("escape", "e")
         await console.until(lambda: [area.text for area in console.card.query("TextArea")] == texts)
         await console.until(lambda: "Not JSON" not in console.shown())
 
@@ -230,7 +240,7 @@ async def test_a_text_in_which_something_hides_is_edited_as_json() -> None:
     async with live() as console:
         asked = console.ask(input={"command": "rm x \r ls"})
         await console.card_takes_keys()
-        await console.press("e")
+        await console.choose("e")
         await console.until(lambda: console.card.query("TextArea"))
         assert console.card.query_one("TextArea").text == '"rm x \\r ls"'
         await console.press("ctrl+s")
@@ -242,21 +252,28 @@ WAYS_OUT = {"r": "retry", "s": "skip", "p": "partial", "x": "stop"}
 
 
 @pytest.mark.parametrize("before", [(), ("down",)], ids=["in the empty answer", "among the choices"])
-async def test_a_shown_key_chooses(monkeypatch: pytest.MonkeyPatch, before: tuple[str, ...]) -> None:
-    monkeypatch.setattr(escalation, "PATIENCE", 0.01)
-    monkeypatch.setattr(escalation, "PATIENCE_AT_END", 0.02)
+async def test_a_shown_key_marks_its_choice_and_enter_takes_it(before: tuple[str, ...]) -> None:
     async with live() as console:
         for key, choice in WAYS_OUT.items():
             raised = console.escalate()
             await console.card_takes_keys()
             await console.press(*before, key)
+            await console.time_passes(60.0)
+            label = next(one.label for one in console.card.query_one(Choices).choices if one.key == key)
+            await console.until(
+                lambda key=key, label=label: (
+                    f"▸ {key} {label} · Enter does it  type on for an answer" in console.shown()
+                )
+            )
+            assert f"▸{key} {label}" in console.shown()
+            assert not raised.done(), "no time that passes takes it"
+            await console.press("enter")
             await console.until(raised.done)
             assert (raised.result().choice, raised.result().text) == (choice, "")
             await console.until(lambda: console.card is None)
 
 
-async def test_once_a_text_was_begun_every_key_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(escalation, "PATIENCE", 60.0)
+async def test_once_a_text_was_begun_every_key_is_text() -> None:
     async with live() as console:
         raised = console.escalate()
         await console.card_takes_keys()
@@ -266,13 +283,12 @@ async def test_once_a_text_was_begun_every_key_is_text(monkeypatch: pytest.Monke
         assert (raised.result().choice, raised.result().text) == ("answer", "skip x")
 
 
-async def test_a_key_that_ends_the_run_waits_longer_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(escalation, "PATIENCE_AT_END", 60.0)
+async def test_a_text_behind_a_marked_choice_takes_the_mark_away() -> None:
     async with live() as console:
         raised = console.escalate()
         await console.card_takes_keys()
         await console.press("p")
-        await console.until(lambda: "Enter partial answer  type on an answer" in console.shown())
+        await console.until(lambda: "▸ p partial answer" in console.shown())
         assert console.card.query_one(Choices).marked
         await console.type("lease look in src")
         await console.until(lambda: "Esc prompt" in console.shown())
@@ -283,7 +299,7 @@ async def test_a_key_that_ends_the_run_waits_longer_and_says_so(monkeypatch: pyt
 
         raised = console.escalate()
         await console.card_takes_keys()
-        await console.press("p", "enter")
+        await console.press("x", "backspace", "p", "down", "enter")
         await console.until(raised.done)
         assert (raised.result().choice, raised.result().text) == ("partial", "")
 
@@ -326,7 +342,7 @@ async def test_what_was_not_on_the_screen_is_not_accepted() -> None:
     async with live((60, 20)) as console:
         asked = console.ask(preview=command, input={"command": command})
         await console.card_takes_keys()
-        await console.press("y", "a", "enter")
+        await console.press("y", "a", "enter", "enter")
         assert not asked.done()
         assert "PgDn" in console.shown()
         await console.press("end")
@@ -424,7 +440,7 @@ async def test_a_field_that_is_drawn_once_more_after_it_was_removed_is_blank() -
     async with live() as console:
         asked = console.ask()
         await console.card_takes_keys()
-        await console.press("e")
+        await console.choose("e")
         await console.until(lambda: "^S run this" in console.shown())
         field = console.card.query_one("ArgumentsEditor TextArea")
         asked.cancel()
@@ -498,15 +514,15 @@ async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_
         asked = console.ask(others=(("bash(make *)",), ("bash",)))
         await console.card_takes_keys()
         assert "○ `make *`" in console.shown()
-        await console.press("c")
+        await console.choose("c")
         assert "● a, w and g allow bash(make *): `make` with its harmless options" in console.shown()
         assert "such as `make other-file`; not `make ../other-file`" in console.shown()
-        await console.press("c")
+        await console.press("enter")
         assert "bash: every command, whatever it does" in console.shown()
-        await console.press("c", "c")
+        await console.press("c", "enter", "c", "enter")
         assert "● a, w and g allow bash(make *)" in console.shown()
         assert "a until the session ends, w and g for good" in console.shown()
-        await console.press("g")
+        await console.choose("g")
         await console.until(asked.done)
         assert (asked.result().decision, asked.result().rules) == ("everywhere", ("bash(make *)",))
 
@@ -515,7 +531,7 @@ async def test_what_a_rule_covers_is_indented_below_its_mark_where_it_is_wrapped
     async with live((60, 30)) as console:
         console.ask(others=(("bash(make *)",), ("bash",)))
         await console.card_takes_keys()
-        await console.press("c")
+        await console.choose("c")
         rows = console.shown().split("\n")
         at = next(n for n, row in enumerate(rows) if "● a, w and g allow" in row)
         mark = rows[at].index("●")
@@ -535,37 +551,48 @@ async def test_words_that_begin_with_the_letter_of_a_lasting_choice_are_words() 
             await console.until(lambda words=words: console.prompt == words)
             assert not asked.done()
             await console.press("f8")
-            await console.card_takes_keys()
-            await console.press(words[0])
+            await console.choose(words[0])
             await console.until(asked.done)
             assert asked.result().decision == decision
             await console.until(lambda: console.card is None)
 
 
-@pytest.mark.parametrize("second", ["a", "enter"])
-async def test_a_letter_of_a_lasting_choice_is_taken_at_once_by_itself_or_enter(
-    monkeypatch: pytest.MonkeyPatch, second: str
+@pytest.mark.parametrize("key", ["y", "a", "w", "g", "c", "n", "e"])
+async def test_a_key_that_repeats_is_a_text(key: str) -> None:
+    async with live() as console:
+        asked = console.ask(others=(("bash(make *)",),))
+        await console.card_appears()
+        await console.time_passes(0.5)
+        assert console.in_card
+        await console.press(*[key] * 5)
+        assert (console.prompt, asked.done()) == (key * 5, False)
+
+
+@pytest.mark.parametrize(("key", "quiet", "prompt"), [("y", 1.0, ""), ("n", 1.0, ""), ("y", 0.9, "")])
+async def test_yes_and_no_act_at_once_on_an_approval_that_stood_for_a_second(
+    key: str, quiet: float, prompt: str
 ) -> None:
-    monkeypatch.setattr(choices, "PAUSE", 600.0)
     async with live() as console:
         asked = console.ask()
-        await console.card_takes_keys()
-        await console.press("a", second)
-        await console.until(asked.done)
-        assert asked.result().decision == "session"
+        await console.card_appears()
+        await console.time_passes(quiet)
+        await console.press(key)
+        taken = asked.done() or "Enter deny" in console.shown()
+        assert taken is (quiet >= 1.0)
+        assert (f"▸{key} " in console.shown()) is not taken
 
 
 async def test_a_rule_that_was_chosen_does_not_survive_esc() -> None:
     async with live() as console:
-        for away in (("e", "escape"), ("n", "escape"), ("escape", "f8")):
+        for away in (("e", "enter", "escape"), ("n", "escape"), ("escape", "f8")):
             asked = console.ask(others=(("bash(make *)",), ("bash",)))
             await console.card_takes_keys()
-            await console.press("c", "c")
+            await console.press("c", "enter", "enter")
             assert "● a, w and g allow bash: every command" in console.shown()
             for key in away:
                 await console.press(key)
             assert "● a, w and g allow every plain" in console.shown()
-            await console.press("a")
+            await console.choose("a")
             await console.until(asked.done)
             assert (asked.result().decision, asked.result().rules) == ("session", ())
             await console.until(lambda: console.card is None)
@@ -604,11 +631,11 @@ async def test_an_escalation_can_be_answered_by_edited_arguments() -> None:
         raised = console.escalate()
         await console.card_takes_keys()
         await console.until(lambda: "prompt" in str(console.card.border_subtitle))
-        await console.press("down", "e")
+        await console.choose("down", "e")
         await console.until(lambda: "prompt" not in str(console.card.border_subtitle))
         await console.press("escape")
         await console.until(lambda: "prompt" in str(console.card.border_subtitle))
-        await console.press("down", "e")
+        await console.choose("e")
         console.card.query_one("ArgumentsEditor TextArea").load_text("b.py")
         await console.press("ctrl+s")
         await console.until(raised.done)
@@ -626,7 +653,7 @@ async def test_options_are_choices_by_number() -> None:
             raised = console.escalate(source=source, tool="", input={}, options=options)
             await console.card_takes_keys()
             assert title in console.shown()
-            await console.press("down", "2")
+            await console.choose("2")
             await console.until(raised.done)
             assert (raised.result().choice, raised.result().text) == ("answer", options[1])
             await console.until(lambda: console.card is None)
@@ -718,7 +745,7 @@ async def test_options_too_long_for_a_row_of_choices_are_shown_whole() -> None:
             await console.until(
                 lambda: f"1 {options[0]} 2 UTF-8" in " ".join(console.shown().replace("│", " ").split())
             )
-        await console.press("1")
+        await console.choose("1")
         await console.until(raised.done)
         assert raised.result().text == options[0]
 
@@ -1010,7 +1037,7 @@ async def test_a_question_shows_where_the_error_is_and_all_its_choices_and_a_key
         lines = "\n".join(text_of(line).strip() for line in body.lines)
         assert "KeyError: 'NL'\nexec(code, run_globals)\nFile \"shop/tax.py\", line 11" in lines
         assert "_run_module_as_main" not in lines
-        await console.press("down", "t")
+        await console.choose("down", "t")
         await console.until(lambda: any("_run_module_as_main" in text_of(line) for line in body.lines))
 
 

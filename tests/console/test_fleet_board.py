@@ -96,7 +96,7 @@ async def test_runs_are_answered_from_one_board(tmp_path: Path) -> None:
                 assert f"Part {place}" in picture(shown.app)
                 asked = run.asked[0]
                 await shown.until(lambda run=run: run.card_host.card.armed)
-                await shown.press("y")
+                await shown.press("enter")
                 await shown.until(lambda asked=asked: asked.future.done())
             await shown.until(lambda place=place: shown.screen.runs[place].over)
             await shown.until(lambda run=run: run.state.run.outcome == "answered")

@@ -287,9 +287,13 @@ async def test_letters_end_a_wait_only_where_no_text_is_being_typed(monkeypatch:
         assert console.prompt == "so it is"
         await console.press("ctrl+u")
         await console.press("s")
+        await console.until(lambda: "▸ s · Enter skips the wait  type on for a message" in console.shown())
+        await asyncio.sleep(0)
+        assert skipped == [], "no time that passes takes it"
+        await console.press("enter")
         await console.until(lambda: skipped == ["skip"] and console.prompt == "")
         console.screen.prompt.use_vim(True)
-        await console.press("escape", "s")
+        await console.press("escape", "s", "enter")
         await console.until(lambda: skipped == ["skip", "skip"] and console.prompt == "")
         console.screen.prompt.use_vim(False)
         await console.screen.run_action("command('jump', 'conversation')")

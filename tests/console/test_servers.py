@@ -60,7 +60,7 @@ async def test_whether_a_server_may_start_is_asked_with_the_whole_command() -> N
             await console.card_takes_keys()
             assert "Start bench?" in console.shown()
             assert "evil ‹U+202E› --all" in console.shown()
-            await console.press(key)
+            await console.choose(key)
             assert (await reply).decision == decision
             await console.until(lambda: console.card is None)
 
@@ -70,9 +70,9 @@ async def test_a_server_is_not_agreed_to_before_all_of_its_entry_has_been_on_the
         reply = console.consult(purpose="trust", message="\n".join(f"line {number}" for number in range(60)))
         await console.card_takes_keys()
         assert "start it" in console.shown(), "the choices are on the screen however small it is"
-        await console.press("y")
+        await console.choose("y")
         assert not reply.done()
-        await console.press("end", "y")
+        await console.press("end", "enter")
         assert (await reply).decision == "accept"
 
 
@@ -85,7 +85,7 @@ async def test_a_form_is_asked_field_by_field_and_goes_out_as_the_types_it_wants
     async with live((80, 24)) as console:
         reply = console.consult(fields=fields, required=("colour",))
         await console.card_takes_keys()
-        await console.press("y")
+        await console.choose("y")
         await console.type("green")
         await console.press("enter")
         assert "colour must be one of red, blue" in console.shown()

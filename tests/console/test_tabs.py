@@ -137,7 +137,7 @@ async def test_two_runs_at_once_an_inbox_and_one_way_out(tmp_path: Path) -> None
         await console.until(lambda: app.shown is second and isinstance(card_host.card, ApprovalCard))
         assert second.questions
         await console.until(lambda: card_host.card is not None and card_host.card.armed)
-        await pilot.press("y")
+        await pilot.press("enter")
         await console.until(lambda: second.state and second.state.run.outcome is Outcome.ANSWERED)
         assert (workspace / "badge.txt").read_text() == "badge-made\n"
         assert first.running

@@ -236,7 +236,7 @@ async def test_w_on_the_card_and_on_a_pane_opens_it(tmp_path: Path) -> None:
         card = console.screen.card_host
         assert card is not None
         await console.until(lambda: isinstance(card.card, EscalationCard) and card.card.has_focus_within)
-        await console.press("w")
+        await console.press("w", "enter")
         await console.opens(ReportScreen)
         pane = console.app.screen.query_one(ReportPane)
         await console.until(lambda: pane.lines)

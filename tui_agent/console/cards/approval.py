@@ -41,6 +41,7 @@ CHOICES = (
 
 
 LASTING = frozenset(choice.value for choice in CHOICES if choice.lasting)
+_AT_ONCE = frozenset("yn")
 
 
 class ApprovalCard(Card):
@@ -68,9 +69,15 @@ class ApprovalCard(Card):
         asked = self.question.asked
         yield CardBody(list(subject(asked.preview, asked.input)), list(self._remarks()))
         left_out = LASTING | {"other"} if not asked.rules else set() if asked.others else {"other"}
-        yield Choices([choice for choice in CHOICES if choice.value not in left_out])
+        yield Choices(
+            [choice for choice in CHOICES if choice.value not in left_out], at_once=self._may_act_at_once
+        )
         yield LineField(placeholder="Why not? The model reads it.", compact=True)
         yield ArgumentsEditor(asked.input)
+
+    def _may_act_at_once(self, key: str) -> bool:
+        """Yes and no, where nobody can be in the middle of a text."""
+        return key in _AT_ONCE and self.stood_quiet()
 
     def _remarks(self) -> Iterable[Passage]:
         """What the lasting choices would allow, or why none is offered."""

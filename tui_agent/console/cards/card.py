@@ -5,6 +5,7 @@ A card is *armed* by the card host once nobody is typing any more; until then it
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,8 @@ from textual.widget import Widget
 from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
-from tui_agent.console.looks.hints import key_line
+from tui_agent.console.looks.hints import MARK, key_line
+from tui_agent.frontend.lines.passages import Choice
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
@@ -34,6 +36,8 @@ BARE = 7
 WAY_BACK = key_line(("Esc", "prompt"), ("^C", "interrupt"))
 _READING = key_line(("PgDn", "read on"), ("End", "last"))
 _TO_READ = key_line(("F8", "read on"))
+_LABEL = 28
+"""Cells of a choice's words at the lower edge."""
 """Where the keys are the prompt's, and the card is answered by others."""
 
 
@@ -62,6 +66,8 @@ class Card(Vertical):
     """Lines of a field or remark that the card shows beside its subject and choices."""
     wants_focus = True
     """Whether the card is answered by keys that the prompt would take too."""
+    typing_on = "a message"
+    """What a text becomes that is typed here."""
 
     @dataclass
     class Settled(Message):
@@ -86,6 +92,9 @@ class Card(Vertical):
         self.armed = False
         self._title = title
         self._hint = Content("")
+        self._marked: Choice | None = None
+        self.stood_quiet: Callable[[], bool] = lambda: False
+        """Whether it has been on the screen for a while in which nothing was typed; set by the card host."""
         self._rule = one_line(rule, 60)
 
     def place(self, position: int, count: int) -> None:
@@ -110,12 +119,26 @@ class Card(Vertical):
         self._show_hint()
 
     def _show_hint(self) -> None:
+        if self._marked is not None and self.has_focus_within:
+            self.border_subtitle = self._mark_hint(self._marked)
+            return
         left = next((body.unseen for body in self.query(CardBody) if body.display), 0)
         hint = self.way_back() if self._hint is WAY_BACK else self._hint
         if left:
             more = Content.styled(f"↓ {counted(left, 'more line')}  ", "$muted")
             hint = more + (_READING if self.has_focus_within else hint or _TO_READ)
         self.border_subtitle = hint or None
+
+    def _mark_hint(self, choice: Choice) -> Content:
+        label = one_line(choice.label, _LABEL)
+        what = Content.styled(f"{MARK} {f'{choice.key} {label}'.strip()} · ", "bold")
+        return what + key_line(("Enter", "does it"), ("type on", f"for {self.typing_on}"))
+
+    def on_choices_marked(self, event: Choices.Marked) -> None:
+        """Say at the lower edge what Enter would do."""
+        event.stop()
+        self._marked = event.choice
+        self._show_hint()
 
     def way_back(self) -> Content:
         """The keys that lead out of the card; a field that is open has keys of its own."""
@@ -218,6 +241,7 @@ class Card(Vertical):
         if move is not None:
             move(animate=False)
         elif event.key == "escape":
+            self.query_one(Choices).mark("")
             self.post_message(self.Left())
         else:
             return

@@ -1,7 +1,8 @@
 """The place of the cards: one at a time, in the order of the questions, each armed after a short delay.
 
 A card never takes a keystroke that was meant for the prompt. So it takes the focus only when nobody has typed for that
-long, longer where the prompt holds a draft, which stays; until then its keys are dim, and it says how to get to it.
+long and the prompt holds no draft: somebody may be in the middle of a word. Until then its keys are dim, and it says
+how to get to it.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 GRACE = 0.4
 """Seconds without a key, since the card appeared and since the last key in the prompt."""
 
-PAUSE = 1.0
-"""The same while the prompt holds a draft: somebody may be in the middle of a word."""
+QUIET = 1.0
+"""The same for a card whose yes and no act at once."""
 
 KEPT = 2
 """Rows of the conversation that stay in view above a card,"""
@@ -196,13 +197,14 @@ class CardHost(Vertical):
         card.arm()
         if not card.wants_focus or card.has_focus_within:
             return
-        if card is self._left or self._elsewhere():
+        if card is self._left or self._elsewhere() or self._drafting():
             card.hint(ENTER_HINT)
         else:
             self.enter()
 
     async def _put(self, card: Card) -> None:
         self._card = card
+        card.stood_quiet = self.stood_quiet
         self._shown_at = self._clock()
         self.add_class("-open")
         if card.wants_focus:
@@ -225,11 +227,14 @@ class CardHost(Vertical):
         if self.card is not None:
             self.card.fit(rows - KEPT if rows > LOW else rows, width)
 
+    def stood_quiet(self) -> bool:
+        """Whether nothing was typed for a while in which the card was there, and no draft waits to be typed on."""
+        return not self._drafting() and self._wait(QUIET) <= 0
+
     def _settle_later(self) -> None:
         if self._timer is None:
             self._timer = Quiet(self, max(0.01, self._wait()), self.settle)
 
-    def _wait(self) -> float:
-        """Seconds until the card may have the keys."""
-        quiet = PAUSE if self._drafting() else GRACE
+    def _wait(self, quiet: float = GRACE) -> float:
+        """Seconds until the card may have the keys, or has been quiet for so long."""
         return max(self._shown_at, self._typed_at) + quiet - self._clock()

@@ -1,8 +1,11 @@
-"""A row of choices, each taken by its letter, by arrows and Enter, or by a click."""
+"""A row of choices, each taken by a click, or marked by its letter or the arrows and taken by Enter.
+
+Beside a text a letter takes nothing by itself: what is typed behind it makes a text of both.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,16 +17,13 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from tui_agent.console.looks.chips import ChipPlace, flow, height, joined
-from tui_agent.console.terminal.timers import Quiet
+from tui_agent.console.looks.hints import MARK
 from tui_agent.frontend.lines.passages import Choice
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from textual.geometry import Size
 
-
-PAUSE = 0.2
-"""Seconds in which no letter may follow the one whose choice lasts: whoever types on meant a text."""
 
 
 class Choices(Widget, can_focus=True):
@@ -38,6 +38,12 @@ class Choices(Widget, can_focus=True):
         """A choice was taken."""
 
         value: str
+
+    @dataclass
+    class Marked(Message):
+        """The letter of a choice was typed, and Enter would take it; None: no more."""
+
+        choice: Choice | None
 
     @dataclass
     class Stray(Message):
@@ -55,18 +61,27 @@ class Choices(Widget, can_focus=True):
     """Its keys take nothing yet, and do not look as if they did."""
 
     marked: reactive[bool] = reactive(False)
-    """The chosen one stands out although the focus is elsewhere."""
+    """The chosen one stands out, wherever the focus is: its letter was typed."""
 
-    def __init__(self, choices: Sequence[Choice], *, beside_text: bool = True) -> None:
-        """`beside_text`: a letter that takes no choice begins a text elsewhere; else it does nothing."""
+    def __init__(
+        self,
+        choices: Sequence[Choice],
+        *,
+        beside_text: bool = True,
+        at_once: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        """`beside_text`: a letter may begin a text elsewhere; else it takes its choice, or does nothing. `at_once`:
+        whether a letter takes its choice now although it could.
+        """
         super().__init__()
         self._beside_text = beside_text
+        self._at_once = at_once
         self.choices = tuple(choice._replace(label=one_line(choice.label, 200)) for choice in choices)
         self.chosen = 0
         self._typed_on = False
         """A text was begun here: until the focus is back, every further key belongs to it."""
-        self._held: Choice | None = None
-        """Its letter was typed, and it is taken unless another follows at once."""
+        self._letter = ""
+        """It marks its choice, and is the beginning of a text where more is typed."""
         self._rows = 0
         self._places: list[ChipPlace] = []
 
@@ -79,11 +94,20 @@ class Choices(Widget, can_focus=True):
         self.refresh(layout=True)
         return height(self._laid_out(width))
 
-    def show_as_chosen(self, key: str) -> None:
-        """Let the choice of this key stand out, wherever the focus is."""
+    @property
+    def current(self) -> Choice:
+        """The one that Enter takes."""
+        return self.choices[self.chosen]
+
+    def mark(self, key: str) -> None:
+        """Mark the choice of this key, as if it had been typed here; "": none."""
+        if not (key or self.marked):
+            return
+        self._letter = key
+        self.marked = bool(key)
         self.chosen = next((n for n, choice in enumerate(self.choices) if choice.key == key), self.chosen)
-        self.marked = True
         self.refresh()
+        self.post_message(self.Marked(self.current if key else None))
 
     def _laid_out(self, width: int) -> list[ChipPlace]:
         full = [min(width, cell_len(f" {choice.key} {choice.label} ")) for choice in self.choices]
@@ -101,13 +125,14 @@ class Choices(Widget, can_focus=True):
         chips: list[Content] = []
         for number, (choice, place) in enumerate(zip(self.choices, self._places, strict=True)):
             current = number == self.chosen and (self.has_focus or self.marked)
+            sign = MARK if current and self.marked else " "
             ground = "on $primary" if current else "" if self.dim else "on $surface-active"
             words = "bold $text" if current else "$muted" if self.dim else "$foreground"
             key = "bold $text" if current else "$muted" if self.dim else "bold $accent"
             room = place.end - place.start - cell_len(choice.key) - 1
             label = Content(f" {choice.label} " if room > 1 else " ").truncate(room, ellipsis=True)
             chips.append(
-                Content.assemble((f" {choice.key}", f"{key} {ground}"), label.stylize(f"{words} {ground}"))
+                Content.assemble((f"{sign}{choice.key}", f"{key} {ground}"), label.stylize(f"{words} {ground}"))
             )
         return joined(chips, self._places)
 
@@ -118,50 +143,62 @@ class Choices(Widget, can_focus=True):
         self.refresh()
 
     def on_key(self, event: events.Key) -> None:
-        """Arrows move, Enter takes, a letter takes its choice, any other character goes to the text."""
+        """A letter marks its choice, Enter takes the chosen one, arrows move, other characters are a text's."""
         step = {"left": -1, "right": 1}.get(event.key)
-        # Alt and a letter may be an Esc and the first letter of a text.
-        character = None if "alt+" in event.key else event.character
-        by_key = next((choice for choice in self.choices if choice.key == character), None)
-        held, self._held = self._held, None
-        if held is not None and held is not by_key and event.is_printable:
-            self._typed_on = True
-            self.post_message(self.Stray(held.key))
-        if self._typed_on:
-            if event.is_printable and event.character is not None:
-                self.post_message(self.Stray(event.character))
+        if (event.is_printable and self._typed(event)) or self._typed_on:
+            pass  # keys behind a text that was begun here belong to it
+        elif event.key == "backspace" and self._letter:
+            self.mark("")
         elif step is not None:
+            self.mark("")
             self.chosen = (self.chosen + step) % len(self.choices)
             self.refresh()
         elif event.key in {"up", "down"}:
+            self.mark("")
             self._move_line(-1 if event.key == "up" else 1)
         elif event.key == "enter":
-            self.post_message(self.Picked((held or self.choices[self.chosen]).value))
-        elif by_key is not None and by_key.lasting and by_key is not held and self._beside_text:
-            self._held = by_key
-            Quiet(self, PAUSE, self._take_held)
-        elif by_key is not None:
-            self.post_message(self.Picked(by_key.value))
-        elif self._beside_text and event.is_printable and event.character is not None:
-            self._typed_on = True
-            self.post_message(self.Stray(event.character))
+            self._pick(self.current)
         else:
             return
         event.stop()
         event.prevent_default()
 
+    def _typed(self, event: events.Key) -> bool:
+        """Take a character; False: it means nothing here."""
+        character = event.character
+        if character is None:
+            return False
+        # Alt and a letter may be an Esc and the first letter of a text.
+        key = "" if "alt+" in event.key else character
+        choice = next((choice for choice in self.choices if choice.key == key), None)
+        if not self._beside_text:
+            if choice is None:
+                return False
+            self._pick(choice)
+        elif choice is None or self._letter or self._typed_on:
+            self._stray(character)
+        elif self._at_once(key):
+            self._pick(choice)
+        else:
+            self.mark(key)
+        return True
+
+    def _pick(self, choice: Choice) -> None:
+        self.mark("")
+        self.post_message(self.Picked(choice.value))
+
+    def _stray(self, text: str) -> None:
+        """What was typed here is a text, with the letter that marked a choice."""
+        letter = self._letter
+        self._typed_on = True
+        self.mark("")
+        self.post_message(self.Stray(letter + text))
+
     def on_paste(self, event: events.Paste) -> None:
         """A paste is text."""
         if self._beside_text:
             event.stop()
-            held, self._held = self._held, None
-            self._typed_on = True
-            self.post_message(self.Stray(("" if held is None else held.key) + event.text))
-
-    def _take_held(self) -> None:
-        held, self._held = self._held, None
-        if held is not None:
-            self.post_message(self.Picked(held.value))
+            self._stray(event.text)
 
     def _move_line(self, step: int) -> None:
         line, start, _ = self._laid_out(self.size.width)[self.chosen]

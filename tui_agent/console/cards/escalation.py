@@ -5,7 +5,7 @@ A free-text answer is the first thing at hand; the choices stand below it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,10 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from tui_agent.console.cards.answer_field import AnswerField
-from tui_agent.console.cards.card import WAY_BACK, Card
+from tui_agent.console.cards.card import Card
 from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
-from tui_agent.console.looks.hints import key_line
 from tui_agent.console.panes.pane import Asked
 from tui_agent.core.names import ABOUT_PLAN
 from tui_agent.frontend.commands.registry import is_command
@@ -33,22 +32,8 @@ if TYPE_CHECKING:
     from tui_agent.frontend.operator import EscalationQuestion
 
 
-PATIENCE = 0.35
-"""Seconds in which a second character makes the beginning of an answer of what was a choice's key,"""
-
-PATIENCE_AT_END = 1.2
-"""where the choice ends the run: nobody who begins an answer with "please" may lose it."""
-
-_ENDS = frozenset({"partial", "stop"})
-
-
-def patience(choices: Iterable[Choice]) -> dict[str, float]:
-    """For each key the seconds in which it may still begin an answer."""
-    return {choice.key: PATIENCE_AT_END if choice.value in _ENDS else PATIENCE for choice in choices}
-
-
 class EscalationCard(Card):
-    """Enter sends the answer; a shown key takes its choice while no answer was begun; ↓ and Tab go to the choices."""
+    """Enter sends the answer, or takes the choice whose key stands alone in it; ↓ and Tab go to the choices."""
 
     DEFAULT_CSS = """
     EscalationCard {
@@ -72,6 +57,7 @@ class EscalationCard(Card):
 
     question: EscalationQuestion
     fixed_rows = 1
+    typing_on = "an answer"
 
     def __init__(self, question: EscalationQuestion, attempts: Sequence[EarlierFailure]) -> None:
         super().__init__(question, title_of(question.asked), question.asked.rule)
@@ -86,7 +72,7 @@ class EscalationCard(Card):
             choices.append(Choice("t", "whole error", "whole"))
         yield AnswerField(
             _PLACEHOLDERS.get(asked.source, "Say what to do, or press a key below"),
-            patience(choices),
+            [choice.key for choice in choices],
         )
         yield Choices(choices)
         if asked.tool:
@@ -100,6 +86,7 @@ class EscalationCard(Card):
 
     def picked(self, value: str) -> None:
         """An option of the model, or one of the other choices."""
+        self.query_one(AnswerField).take_mark()
         text = self._text
         kind, _, rest = value.partition(":")
         match kind:
@@ -155,25 +142,24 @@ class EscalationCard(Card):
         event.prevent_default()
         self.add_class("-answering")
         field = self.query_one(AnswerField)
+        field.take_mark()  # it is the beginning of the text
         field.focus()
         field.write(event.text)
 
-    def on_answer_field_key(self, event: AnswerField.Key) -> None:
-        """The choice stands out, and is taken where nothing more is typed."""
+    def on_answer_field_marked(self, event: AnswerField.Marked) -> None:
+        """The choice stands out, and Enter takes it; or what was typed is an answer."""
+        event.stop()
+        self.query_one(Choices).mark(event.key)
+
+    def on_answer_field_confirmed(self, event: AnswerField.Confirmed) -> None:
         event.stop()
         choices = self.query_one(Choices)
-        choices.show_as_chosen(event.key)
-        chosen = choices.choices[choices.chosen]
-        if event.final and self.armed and chosen.key == event.key:
-            self.picked(chosen.value)
-        elif not event.final and chosen.value in _ENDS:
-            self.hint(key_line(("Enter", chosen.label), ("type on", "an answer")))
-
-    def on_input_changed(self, event: Input.Changed) -> None:
-        """What is more than a key, or taken back, is an answer."""
-        if len(event.value) != 1 and self.has_focus_within:
-            self.query_one(Choices).marked = False
-            self.hint(WAY_BACK)
+        choices.mark("")
+        choice = next(choice for choice in choices.choices if choice.key == event.key)
+        if self.armed:
+            self.picked(choice.value)
+        else:
+            self.query_one(AnswerField).write(event.key)
 
     def on_key(self, event: events.Key) -> None:
         """Down from the answer is the choices; Home and End are the answer's where there is one."""
@@ -182,7 +168,10 @@ class EscalationCard(Card):
             event.stop()
             event.prevent_default()
             self.remove_class("-answering")
-            self.query_one(Choices).focus()
+            key, choices = field.take_mark(), self.query_one(Choices)
+            choices.focus()
+            if key:
+                choices.mark(key)
         elif event.key in {"home", "end"} and field.value:
             event.prevent_default()
 

@@ -12,7 +12,7 @@ from tui_agent.call_names import of_lane
 from tui_agent.console.cards.answer_field import AnswerField
 from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
-from tui_agent.console.cards.escalation import EscalationCard, patience
+from tui_agent.console.cards.escalation import EscalationCard
 from tui_agent.console.looks.hints import key_line
 from tui_agent.frontend.lines.escalation import EarlierFailure, subject
 from tui_agent.frontend.lines.passages import Choice, Passage
@@ -39,7 +39,7 @@ class WatchedCard(EscalationCard):
         lines = list(subject(question.asked, self._attempts, self._detail))
         yield CardBody(lines, [Passage(question.reach, "muted")])
         choices = [Choice("w", "why?", "why"), Choice("d", "not now", "dismiss")]
-        field = AnswerField("What the agent is to be told", patience(choices))
+        field = AnswerField("What the agent is to be told", [choice.key for choice in choices])
         field.display = question.reaches
         yield field
         yield Choices(choices)

@@ -11,6 +11,9 @@ from textual.widget import Widget
 
 _KEY_NAMES = {"↑↓": "Up/Down", "←→": "Left/Right", "↑": "Up", "⇧": "Shift+"}
 
+MARK = "▸"
+"""Stands before what Enter does because its letter was typed."""
+
 _in_force: dict[str, str] = {}
 """Names of signs in the labels of keys. There is one console in a process."""
 

@@ -6,8 +6,8 @@ It knows texts and keys only; what a text means is decided where `Prompt.Submitt
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -16,6 +16,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import TextArea
 
+from tui_agent.console.looks.hints import MARK, key_line
 from tui_agent.console.looks.splash import PLACEHOLDER
 from tui_agent.console.prompt.completion import Completions
 from tui_agent.console.prompt.fields import TextField
@@ -36,7 +37,7 @@ RECALLED = (400, 20_000)
 """The same for an earlier text: a text area lays out every line of what it holds."""
 
 REST = 0.6
-"""Seconds without a key after which a draft is looked at, and a letter that stands alone is a key and no text."""
+"""Seconds without a key after which a draft is looked at."""
 
 IN_A_RUN = "Message for the next step, or type / for commands"
 AFTER_INTERRUPT = "Say how to go on, or type / for commands"
@@ -76,17 +77,20 @@ class Prompt(TextField):
 
         text: str
 
+    @dataclass
+    class Confirmed(Message):
+        """Enter behind a letter that stands alone and marks what Enter does."""
+
+        letter: str
+
     class Empty(Message):
         """Enter was pressed without a text."""
 
     class Typed(Message):
         """A key went into the prompt, or a paste."""
 
-    @dataclass
     class Rested(Message):
-        """Nothing was typed for a moment. `lone`: the text, where it is a letter that is typed always."""
-
-        lone: str
+        """Nothing was typed for a moment."""
 
     class ModeShown(Message):
         """Vim's mode, or what its keys wait for, is another one."""
@@ -110,8 +114,8 @@ class Prompt(TextField):
         self._folds = 0
         self.vim: VimKeys | None = None
         """Set by `use_vim`."""
-        self.typed_always: frozenset[str] = frozenset()
-        """Letters that are typed into an empty prompt also where letters are commands."""
+        self._alone: Mapping[str, str] = {}
+        """Letters that, alone in the prompt, mark what Enter then does, in words; Vim does not take them."""
         self.queue_above = False
         """Messages wait above the prompt."""
         self._rests: asyncio.TimerHandle | None = None
@@ -120,6 +124,17 @@ class Prompt(TextField):
         """Say what a text would do now."""
         in_run = AFTER_INTERRUPT if interrupted else IN_A_RUN
         self.placeholder = in_run if running else PLACEHOLDER
+
+    def take_alone(self, letters: Mapping[str, str]) -> None:
+        """Let these letters, alone in the prompt, mark what Enter then does, in words."""
+        if letters != self._alone:
+            self._alone = letters
+            self._show_mode()
+
+    @property
+    def marking(self) -> str:
+        """The letter that stands alone here and marks what Enter does."""
+        return self.text if self.text in self._alone else ""
 
     def offer(self, text: str, *, instead: bool = False) -> None:
         """Offer a text for editing, before what stands here already, or instead of it."""
@@ -159,7 +174,7 @@ class Prompt(TextField):
         """
         if event.is_printable or event.key in {"backspace", "delete", "enter"}:
             self._typed()
-        typed = event.key in self.typed_always and not self.text
+        typed = event.key == "enter" if self.marking else event.key in self._alone and not self.text
         if self.vim is not None and not typed and self.vim.take(event):
             if event.key == "escape":
                 self.completions.offer("")
@@ -198,7 +213,11 @@ class Prompt(TextField):
         return (self.vim.selected_text if self.vim is not None else "") or super().selected_text
 
     def _show_mode(self) -> None:
-        if self.vim is None:
+        if self.marking:
+            self.border_subtitle = Content(f"{MARK} {self.marking} · ") + key_line(
+                ("Enter", self._alone[self.marking]), ("type on", "for a message")
+            )
+        elif self.vim is None:
             self.border_subtitle = None
         else:
             self.border_subtitle = Content(f"{self.vim.pending} {self.vim.mode}".strip())
@@ -217,11 +236,11 @@ class Prompt(TextField):
         self.post_message(self.Typed())
         if self._rests is not None:
             self._rests.cancel()
-        self._rests = once(self, REST, partial(self._rested, self.typed_always))
+        self._rests = once(self, REST, self._rested)
 
-    def _rested(self, alone: frozenset[str]) -> None:
+    def _rested(self) -> None:
         self._rests = None
-        self.post_message(self.Rested(self.text if self.text in alone and self.has_focus else ""))
+        self.post_message(self.Rested())
 
     def take_paste(self, text: str) -> None:
         """A paste that came while the focus was elsewhere."""
@@ -246,6 +265,8 @@ class Prompt(TextField):
         """Offer commands while a slash command is being typed."""
         event.stop()
         self.completions.offer(self._begun)
+        if self._alone:
+            self._show_mode()
 
     def on_text_area_selection_changed(self, event: TextArea.SelectionChanged) -> None:
         """Show that Vim's visual mode is over where something else than its keys moved the selection."""
@@ -261,6 +282,10 @@ class Prompt(TextField):
 
     def action_send(self) -> None:
         """Send the text, or take the chosen completion first where it is not complete yet."""
+        if self.marking:
+            self.post_message(self.Confirmed(self.marking))
+            self.put("")
+            return
         self.completions.catch_up(self._begun)
         chosen = self.completions.chosen_for(self.text)
         if chosen is not None:

@@ -71,7 +71,7 @@ PROMPT_KEYS: Rows = (
     ),
     (
         "s c",
-        "Alone in an empty prompt while a failed model call waits: skip the wait, cancel (pause the run)",
+        "Alone in the prompt while a failed model call waits, then Enter: skip the wait, cancel (pause the run)",
     ),
     ("@", "A file of the workspace by its letters; an image goes along, also by a pasted path"),
     ("!COMMAND", "Run a command of your own; the model reads what it printed with your next message"),
@@ -110,7 +110,8 @@ CARD_KEYS: Rows = (
         "Approval: once, this session, for good here, for good everywhere, deny, edit the arguments",
     ),
     ("c", "Approval: what the lasting answers allow, from exactly this call to every call of the tool"),
-    ("a shown key", "Escalation: takes its choice while no answer was begun; then everything is text"),
+    ("a shown key", "Marks its choice (▸), and Enter takes it; what is typed on makes all of it text"),
+    ("y n", "Approval: at once, after a second in which nothing was typed and without a draft in the prompt"),
     ("Enter, Down or Tab", "Escalation: send the answer; go to the choices"),
     ("Left Right Enter", "Choose and take; a click does the same"),
     ("PgUp PgDn End", "Read on in a long card: what was not on the screen is not accepted"),

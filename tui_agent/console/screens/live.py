@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 SKIP_KEY = "s"
-WAIT_KEYS = frozenset({SKIP_KEY, "c"})
+WAIT_KEYS = {SKIP_KEY: "skips the wait", "c": "cancels it"}
 """In an empty prompt, while a failed call of the model waits for its next try."""
 
 PAINTED = 0.5
@@ -358,7 +358,7 @@ class LiveScreen(DashboardScreen):
         if parts.queued.is_attached:
             parts.queued.show(parts.queue.waiting)
             parts.prompt.queue_above = bool(parts.queued.waiting)
-            parts.prompt.typed_always = WAIT_KEYS if live.waits_for_model else frozenset()
+            parts.prompt.take_alone(WAIT_KEYS if live.waits_for_model else {})
             parts.prompt.say_what_is_next(running=live.running, interrupted=live.interrupted)
         state = live.state
         if self.dashboard is not None and live.end_seen is not None:
@@ -515,12 +515,13 @@ class LiveScreen(DashboardScreen):
         if self.card_host is not None:
             self.card_host.typed()
 
-    def on_prompt_rested(self, event: Prompt.Rested) -> None:
-        if event.lone and self.live.waits_for_model:
-            self.prompt.put("")
-            self._end_wait(skip=event.lone == SKIP_KEY)
-        else:
-            self._look_for_images(self.prompt.whole_text)
+    def on_prompt_rested(self) -> None:
+        self._look_for_images(self.prompt.whole_text)
+
+    def on_prompt_confirmed(self, event: Prompt.Confirmed) -> None:
+        """Enter behind a letter that ends a wait; the wait may have ended by itself."""
+        if self.live.waits_for_model:
+            self._end_wait(skip=event.letter == SKIP_KEY)
 
     def _look_for_images(self, text: str, *, sent: bool = False) -> None:
         if self.live.session is not None:
