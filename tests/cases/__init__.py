@@ -278,6 +278,8 @@ class Case(Form):
     without: dict[str, Any] = {}
     """With these parameters the case must fail: the rule is taken away."""
     max_iterations: int = 50
+    asks_for_steps: bool = False
+    """An operator who is there is asked for more of them."""
     max_cost: float | None = None
     budgets: dict[str, float] = {}
     """Further budgets by the keys of their settings."""

@@ -238,7 +238,7 @@ class LoopPlayer:
         if words:
             command = {"type": "command", "command": f"printf %s '{words}'"}
             hooks = {"hooks": {"PostToolUseFailure": [{"matcher": "*", "hooks": [command]}]}}
-        return Settings(
+        settings = Settings(
             model="first/model",
             policy=case.policy,
             approve="ask",
@@ -262,6 +262,9 @@ class LoopPlayer:
             },
             **hooks,
         )
+        if case.asks_for_steps:
+            settings._sources["max_iterations"] = "config.toml"  # as no option names them
+        return settings
 
     def _tools(self) -> ToolRegistry:
         replies = [step.action for step in self.case.steps if isinstance(step.action, Reply)]

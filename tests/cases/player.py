@@ -164,6 +164,7 @@ class Player:
                 tools=tuple(sorted(self._tools())),
                 approve=events.Approval.ALL,
                 max_iterations=case.max_iterations,
+                asks_for_steps=case.asks_for_steps,
                 max_cost=case.max_cost,
                 budgets=case.budgets,
                 context_tokens=case.context_tokens,

@@ -105,7 +105,8 @@ class Settings(BaseModel):
     """plan: edits are refused, commands ask; ask: edits and commands ask; writes: edits run, commands ask; all: nothing
     asks."""
     max_iterations: Count = 50
-    """Model calls with their tools before a run ends with a partial answer."""
+    """Model calls with their tools before you are asked for more, or the run ends with a partial answer where nobody is
+    there or an option named the number."""
     context_tokens: Annotated[int, Field(ge=256)] | None = None
     """Budget of the window in tokens; unset: the model's own, less room for the reply."""
     tool_calls: ToolCallForm = "auto"
@@ -263,6 +264,12 @@ class Settings(BaseModel):
     def asked_policy(self) -> bool:
         """This start names a policy: it holds for what was recorded too."""
         return self.origin("policy").startswith("--")
+
+    @property
+    def asked_steps(self) -> bool:
+        """This start, or the program that makes the settings, names the number of steps: nobody is asked for more."""
+        option = self.origin("max_iterations").startswith("--")
+        return option or (not self._sources and "max_iterations" in self.model_fields_set)
 
     def origin(self, key: str) -> str:
         """Where the value of a key (`section.name` in a section) came from; `default` where nothing sets it."""

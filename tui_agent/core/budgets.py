@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tui_agent.core.state import RunState
 
 WITHOUT = "without this limit"
+NO_LIMIT = "no limit"
 
 _AMOUNT = re.compile(r"(\d[\d_,]*(?:\.\d+)?|\.\d+)\s*([A-Za-z]*)")
 _UNITS = {
@@ -116,6 +117,15 @@ class Spending:
         ]
         named = sum(amounts) if self.kind.rule is Rule.LIMIT_TIME else next(iter(amounts), 0.0)
         return named if self.used < named < float("inf") else None
+
+
+def more_in(text: str) -> float | None:
+    """How many more an answer names, `inf` for no limit; None where it names no number."""
+    if _NO_LIMIT.search(text):
+        return float("inf")
+    found = _AMOUNT.search(text)
+    more = int(float(re.sub(r"[_,]", "", found[1]))) if found else 0
+    return float(more) if more > 0 else None
 
 
 def spendings(state: RunState) -> Iterator[Spending]:

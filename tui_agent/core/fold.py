@@ -11,14 +11,14 @@ from typing import Any
 
 from tui_agent.core import events
 from tui_agent.core.evolve import evolve
-from tui_agent.core.names import ABOUT_BUDGET, FINISH, Decision, Phase
+from tui_agent.core.names import FINISH, OF_BOUNDS, Decision, Phase
 from tui_agent.core.projections import background, history, metrics
 from tui_agent.core.projections.conversation import Surroundings
 from tui_agent.core.recovery import engine
 from tui_agent.core.recovery.model_faults import AWAY
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request.tokens import counted
-from tui_agent.core.state import SUMMARY_TRIES, RunFacts, RunState, SessionFacts
+from tui_agent.core.state import SUMMARY_TRIES, UNBOUNDED, RunFacts, RunState, SessionFacts
 from tui_agent.terminal_text import clipped
 
 Changes = dict[str, Any]
@@ -158,6 +158,7 @@ def _run_started(state: RunState, event: events.RunStarted) -> Changes:
         history.estimate_tokens(event.system_prompt),
         event.tools,
         max_iterations=event.max_iterations,
+        more_steps=event.max_iterations if event.asks_for_steps else 0,
         limits=_limits(state.session, event),
         budget_warning=event.budget_warning,
         context_tokens=event.context_tokens,
@@ -229,6 +230,9 @@ def _limits(session: SessionFacts, event: events.RunStarted) -> dict[str, float]
 
 
 def _budget_raised(state: RunState, event: events.BudgetRaised) -> Changes:
+    if event.key == "max_iterations":
+        steps = UNBOUNDED if event.limit is None else int(event.limit)
+        return {"run": evolve(state.run, max_iterations=steps), "budget_answer": None}
     limits = {key: limit for key, limit in state.run.limits.items() if key != event.key}
     if event.limit is not None:
         limits[event.key] = event.limit
@@ -472,7 +476,7 @@ def _escalation_raised(_: RunState, event: events.EscalationRaised) -> Changes:
 def _escalation_answered(state: RunState, event: events.EscalationAnswered) -> Changes:
     in_tools = bool(state.conversation.calls)
     asked = state.escalation
-    kept_as = "budget_answer" if asked is not None and asked.source == ABOUT_BUDGET else "answer"
+    kept_as = "budget_answer" if asked is not None and asked.source in OF_BOUNDS else "answer"
     return {
         "phase": Phase.TOOLS if in_tools else Phase.READY,
         "escalation": None,

@@ -210,9 +210,12 @@ ASK_OPERATOR = "ask_operator"
 UPDATE_PLAN = "update_plan"
 
 ABOUT_BUDGET = "budget"
+ABOUT_STEPS = "steps"
 ABOUT_PLAN = "plan"
-OF_NO_FAILURE = frozenset({ASK_OPERATOR, ABOUT_BUDGET, ABOUT_PLAN})
-"""Sources of questions that nothing has failed for: the model's own, a used-up budget, a plan to approve."""
+OF_BOUNDS = frozenset({ABOUT_BUDGET, ABOUT_STEPS})
+"""Sources of questions about a bound of the run that is reached."""
+OF_NO_FAILURE = frozenset({ASK_OPERATOR, ABOUT_PLAN}) | OF_BOUNDS
+"""Sources of questions that nothing has failed for: the model's own, a bound of the run, a plan to approve."""
 
 REPLY_FORM, MODEL_CALL = "form", "model"
 """Keys of the incidents that are about no call of a tool."""

@@ -46,6 +46,10 @@ class SessionFacts:
     """Rules of this session by which calls ask or are denied."""
 
 
+UNBOUNDED = 1_000_000_000
+"""Steps of a run that has no limit of them any more."""
+
+
 @dataclass(frozen=True)
 class RunFacts:
     """The newest run. `iteration` counts from 1; `outcome` is None while it goes on."""
@@ -60,6 +64,8 @@ class RunFacts:
     tools: tuple[str, ...] = ()
     iteration: int = 0
     max_iterations: int = 50
+    more_steps: int = 0
+    """As many more are offered where an operator is there; 0: the run ends then."""
     limits: Mapping[str, float] = field(default_factory=dict)
     """Budgets by their keys (`core.budgets`), as they are now."""
     budget_warning: float = 0.8
@@ -91,8 +97,10 @@ class RunFacts:
 
     @property
     def last_step(self) -> int | None:
-        """The iteration with which it ends at the latest; None for a recording that went on beyond our limit."""
-        return self.max_iterations if self.iteration <= self.max_iterations else None
+        """The iteration with which it ends at the latest; None without a limit, and for a recording that went on
+        beyond ours.
+        """
+        return self.max_iterations if self.iteration <= self.max_iterations < UNBOUNDED else None
 
 
 @dataclass(frozen=True)

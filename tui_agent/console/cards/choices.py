@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from textual.geometry import Size
 
 
-
 class Choices(Widget, can_focus=True):
     """Choices side by side, on more lines where they do not fit on one."""
 
@@ -132,7 +131,9 @@ class Choices(Widget, can_focus=True):
             room = place.end - place.start - cell_len(choice.key) - 1
             label = Content(f" {choice.label} " if room > 1 else " ").truncate(room, ellipsis=True)
             chips.append(
-                Content.assemble((f"{sign}{choice.key}", f"{key} {ground}"), label.stylize(f"{words} {ground}"))
+                Content.assemble(
+                    (f"{sign}{choice.key}", f"{key} {ground}"), label.stylize(f"{words} {ground}")
+                )
             )
         return joined(chips, self._places)
 

@@ -21,7 +21,7 @@ from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
 from tui_agent.console.panes.pane import Asked
-from tui_agent.core.names import ABOUT_PLAN
+from tui_agent.core.names import ABOUT_BUDGET, ABOUT_PLAN, ABOUT_STEPS
 from tui_agent.frontend.commands.registry import is_command
 from tui_agent.frontend.lines.escalation import Detail, EarlierFailure, choices_for, folds, subject, title_of
 from tui_agent.frontend.lines.passages import Choice
@@ -186,6 +186,7 @@ class EscalationCard(Card):
 _PLACEHOLDERS = {
     "model": "Name another model, or press a key below",
     "ask_operator": "Your answer, or press a key below",
-    "budget": "Another limit, or press a key below",
+    ABOUT_BUDGET: "Another limit, or press a key below",
+    ABOUT_STEPS: "How many more steps, or press a key below",
     ABOUT_PLAN: "What should be different? Or press a key below",
 }

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from tui_agent.core import budgets, events
 from tui_agent.core.decision.answers import INTERRUPTED
 from tui_agent.core.decision.closing import end
 from tui_agent.core.decision.endings import partial
 from tui_agent.core.decision.steps import Finish, Record, Step
-from tui_agent.core.names import ABOUT_BUDGET
+from tui_agent.core.names import ABOUT_BUDGET, ABOUT_STEPS
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.state import RunState
+
+_LATELY = 10
+"""Steps of which the question at the step limit says how they went."""
 
 
 def before_iteration(state: RunState) -> Step | None:
@@ -18,6 +24,8 @@ def before_iteration(state: RunState) -> Step | None:
     unpriced = _unpriced(state) if run.limits else None
     if unpriced is not None:
         return Record((unpriced,))
+    if run.iteration >= run.max_iterations and run.more_steps and run.operator_present:
+        return _ask(state, _steps(state))
     if run.iteration >= run.max_iterations:
         every = run.max_iterations
         used = "The only step is" if every == 1 else f"All {every} steps are"
@@ -28,7 +36,7 @@ def before_iteration(state: RunState) -> Step | None:
         return None
     spent = budgets.exceeded(state)
     if spent is not None:
-        return _over_budget(state, spent)
+        return _ask(state, _budget(spent))
     near = budgets.near(state)
     if near is None:
         return None
@@ -50,33 +58,96 @@ def _unpriced(state: RunState) -> events.Notice | None:
     return events.Notice(severity="warning", text=text, origin="cost")
 
 
-def _over_budget(state: RunState, spent: budgets.Spending) -> Step:
+@dataclass(frozen=True)
+class _Bound:
+    """A bound of the run that is reached, and how the operator may move it."""
+
+    key: str
+    """Of its setting."""
+    reason: str
+    rule: Rule
+    """Ends the run where nobody is asked."""
+    source: str
+    """Of the question."""
+    options: tuple[str, ...]
+    next: float
+    """The bound that is offered first."""
+    named: Callable[[str], float | None]
+    """The bound that an answer names, `inf` for none; None where it names no usable one."""
+    wanted: str
+    """What an answer has to name."""
+
+
+def _budget(spent: budgets.Spending) -> _Bound:
+    return _Bound(
+        spent.key,
+        spent.in_words(),
+        spent.kind.rule,
+        ABOUT_BUDGET,
+        spent.options(),
+        spent.raised(),
+        spent.limit_in,
+        "limit above that",
+    )
+
+
+def _steps(state: RunState) -> _Bound:
+    run, metrics = state.run, state.metrics
+    lately = list(metrics.course.tail(max(0, len(metrics.course) - _LATELY)))
+    worked = sum(not point.failures for point in lately)
+    how = (
+        f"the last {len(lately)} all worked"
+        if worked == len(lately)
+        else f"{worked or 'none'} of the last {len(lately)} worked"
+    )
+    used = "The only step is" if run.iteration == 1 else f"All {run.iteration} steps are"
+    options = (f"{run.more_steps} more", budgets.NO_LIMIT)
+
+    def named(text: str) -> float | None:
+        if text == options[0]:
+            return run.iteration + run.more_steps
+        more = budgets.more_in(text)
+        return None if more is None else run.iteration + more
+
+    return _Bound(
+        "max_iterations",
+        f"{used} used up, {how}." if len(lately) > 1 else f"{used} used up.",
+        Rule.LIMIT_ITERATIONS,
+        ABOUT_STEPS,
+        options,
+        run.iteration + run.more_steps,
+        named,
+        "number of further steps",
+    )
+
+
+def _ask(state: RunState, bound: _Bound) -> Step:
     """A partial answer, or what the operator says where one is there."""
-    reason, answer = spent.in_words(), state.budget_answer
+    reason, answer = bound.reason, state.budget_answer
     by_policy = answer is not None and answer.by != "operator" and answer.text != INTERRUPTED
     if not state.run.operator_present or by_policy:
-        return Finish(partial(state, events.Outcome.PARTIAL, reason, spent.key, spent.kind.rule))
+        return Finish(partial(state, events.Outcome.PARTIAL, reason, bound.key, bound.rule))
     if answer is None or answer.by != "operator":
-        return Record((_budget_question(state, spent, reason),))
+        return Record((_question(state, bound, reason),))
     if answer.choice == "partial":
-        return Finish(partial(state, events.Outcome.PARTIAL, reason, spent.key, Rule.OPERATOR_PARTIAL))
+        return Finish(partial(state, events.Outcome.PARTIAL, reason, bound.key, Rule.OPERATOR_PARTIAL))
     if answer.choice == "stop":
-        return Finish(partial(state, events.Outcome.ESCALATED, reason, spent.key, Rule.OPERATOR_STOP))
-    limit = spent.raised() if answer.choice == "retry" else spent.limit_in(answer.text)
+        return Finish(partial(state, events.Outcome.ESCALATED, reason, bound.key, Rule.OPERATOR_STOP))
+    limit = bound.next if answer.choice == "retry" else bound.named(answer.text)
     if limit is None:
-        unclear = f"{answer.text.strip()!r} names no limit above that. {reason}"
-        return Record((_budget_question(state, spent, unclear),))
+        unclear = f"{answer.text.strip()!r} names no {bound.wanted}. {reason}"
+        return Record((_question(state, bound, unclear),))
     raised = events.BudgetRaised(
-        key=spent.key, limit=None if limit == float("inf") else limit, rule=Rule.LIMIT_ASK
+        key=bound.key, limit=None if limit == float("inf") else limit, rule=Rule.LIMIT_ASK
     )
     return Record((raised,))
 
 
-def _budget_question(state: RunState, spent: budgets.Spending, reason: str) -> events.EscalationRaised:
+def _question(state: RunState, bound: _Bound, reason: str) -> events.EscalationRaised:
     return events.EscalationRaised(
-        id=f"budget-{state.seq + 1}",
+        id=f"{bound.source}-{state.seq + 1}",
         question=f"{reason} How should it go on?",
-        source=ABOUT_BUDGET,
+        source=bound.source,
         rule=Rule.LIMIT_ASK,
-        options=spent.options(),
+        options=bound.options,
     )

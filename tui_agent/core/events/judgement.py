@@ -113,7 +113,7 @@ class ApprovalAnswered(Event):
 
 
 class EscalationRaised(Event):
-    """The loop needs the operator. `source` is a detector's name, `ask_operator`, `model` or `budget`."""
+    """The loop needs the operator. `source` is a detector's name, `ask_operator`, `model`, `budget` or `steps`."""
 
     type: Literal["escalation_raised"] = "escalation_raised"
     id: str

@@ -32,6 +32,8 @@ class RunStarted(Event):
     not known."""
     approve: Approval = Approval.ASK
     max_iterations: int = 50
+    asks_for_steps: bool = False
+    """An operator who is there is asked for more steps at that limit; else it ends the run."""
     max_cost: float | None = None
     budgets: dict[str, float] = {}
     """Further budgets by their keys: USD, tokens, seconds of work, of the run or its session."""

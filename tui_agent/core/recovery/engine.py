@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from tui_agent.core import events
 from tui_agent.core.evolve import evolve
-from tui_agent.core.names import ABOUT_BUDGET, OF_NO_FAILURE, OnEscalation
+from tui_agent.core.names import OF_BOUNDS, OF_NO_FAILURE, OnEscalation
 from tui_agent.core.recovery import refusals, trials, verdict
 from tui_agent.core.recovery.answers import choice_of
 from tui_agent.core.recovery.attempts import AttemptEntry, AttemptLedger, brings_back
@@ -491,7 +491,7 @@ def _escalation_raised(state: RecoveryState, event: events.EscalationRaised) -> 
 
 def _escalation_answered(state: RecoveryState, event: events.EscalationAnswered) -> RecoveryState:
     raised = state.raised if state.raised is not None and state.raised.id == event.id else None
-    if raised is not None and raised.source in {"model", ABOUT_BUDGET}:
+    if raised is not None and raised.source in {"model", *OF_BOUNDS}:
         return evolve(state, raised=None)
     if raised is not None and raised.source in OF_NO_FAILURE:
         stuck = state.stuck.next_era() if event.by == "operator" else state.stuck

@@ -54,7 +54,12 @@ def by_rule(*rules: str) -> str:
 
 def asker(source: str) -> str:
     """Who put a question, by its `source`."""
-    return {"ask_operator": "the model", "model": "a model fault", "budget": "a budget"}.get(source, source)
+    return {
+        "ask_operator": "the model",
+        "model": "a model fault",
+        "budget": "a budget",
+        "steps": "the limit of steps",
+    }.get(source, source)
 
 
 def without_repeats(lines: Iterable[TimelineLine]) -> list[TimelineLine]:

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from tui_agent.call_names import main_argument, of_lane, short_input
 from tui_agent.core.events import EscalationRaised
-from tui_agent.core.names import ABOUT_PLAN, OF_NO_FAILURE, CallState
+from tui_agent.core.names import ABOUT_BUDGET, ABOUT_PLAN, ABOUT_STEPS, OF_NO_FAILURE, CallState
 from tui_agent.core.projections.entries import CallEntry, FaultEntry, OperatorEntry
 from tui_agent.core.recovery.signature import normalise
 from tui_agent.frontend.lines.passages import GAP, Choice, Passage
@@ -32,6 +32,9 @@ _OF_NO_CALL = OF_NO_FAILURE | {"model"}
 
 ATTEMPTS_SHOWN = 5
 
+
+_STEP_KEYS = "cn"
+"""Of going on by as many steps, and of going on without a limit."""
 
 LONGEST_CHOICE = 30
 """Cells of an option that still stands among the choices."""
@@ -57,7 +60,8 @@ def title_of(asked: EscalationRaised) -> str:
     titles = {
         "ask_operator": "The agent asks",
         "model": "The model cannot be used",
-        "budget": "A budget is used up",
+        ABOUT_BUDGET: "A budget is used up",
+        ABOUT_STEPS: "All steps are used up",
         ABOUT_PLAN: "Carry out this plan?",
     }
     return of_lane(titles.get(asked.source, "The agent needs you"), asked.lane)
@@ -80,8 +84,11 @@ def choices_for(asked: EscalationRaised) -> list[Choice]:
     ]
     if asked.source == "ask_operator":
         return [*options, skip._replace(label="skip, decide yourself"), *ends]
-    if asked.source == "budget":
+    if asked.source == ABOUT_BUDGET:
         return [*options, *ends]
+    if asked.source == ABOUT_STEPS:
+        keyed = [one._replace(key=key) for key, one in zip(_STEP_KEYS, options, strict=False)]
+        return [*keyed, *ends]
     if asked.source == ABOUT_PLAN:
         return [*options, Choice("s", "keep it as the answer", "skip")]
     if asked.source == "model":

@@ -1,0 +1,207 @@
+"""A thousand answers typed at cards, in words and bursts, with pauses, pastes and repeated keys: all arrive as meant.
+
+One small app holds the cards, so that an answer costs its keys alone. What a person means is worked out here by the one
+rule that a card shows: a choice's key and Enter take the choice; all else is text.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.events import Key, Paste
+
+from tests.console.waiting import until
+from tui_agent.console.cards.approval import CHOICES, ApprovalCard
+from tui_agent.console.cards.card import Card
+from tui_agent.console.cards.choices import Choices
+from tui_agent.console.cards.escalation import EscalationCard
+from tui_agent.console.looks.themes import read_themes, theme_folders
+from tui_agent.console.prompt.fields import LineField
+from tui_agent.core.events import ApprovalAsked, EscalationRaised
+from tui_agent.frontend.lines.escalation import choices_for
+from tui_agent.frontend.operator import ApprovalQuestion, EscalationQuestion
+
+WORDS: tuple[str, ...] = (
+    *(
+        "read",
+        "pyproject",
+        "instead",
+        "skip",
+        "the cache",
+        "and",
+        "retry",
+        "once",
+        "please",
+        "x",
+        "p",
+        "r",
+        "s",
+        "e",
+    ),
+    *(
+        "w",
+        "t",
+        "u",
+        "1",
+        "2",
+        "3",
+        "20",
+        "wait",
+        "until",
+        "noon",
+        "yes",
+        "no",
+        "why",
+        "stop",
+        "edit",
+        "go on",
+        "c",
+    ),
+    *(
+        "also",
+        "while",
+        "use",
+        "uv run",
+        "pytest -x",
+        "/tmp/a.py",
+        "Tabelle",
+        "größer",
+        "数",
+        "résumé",
+        "n",
+        "no limit",
+    ),
+)
+ASKED: dict[str, dict[str, Any]] = {
+    "a failing call": {"source": "attempts", "tool": "read_file", "input": {"path": "a.py"}},
+    "a question": {"source": "ask_operator", "options": ("tabs", "spaces", "20")},
+    "a limit": {"source": "model", "options": ("openai/one",), "until": 5_000.0},
+    "a budget": {"source": "budget", "options": ("go on, up to 2.00 USD", "without this limit")},
+    "the steps": {"source": "steps", "options": ("50 more", "no limit")},
+}
+BURST = 3
+"""Of so many answers one comes all at once; else the screen settles up to so often between its keys."""
+
+
+class Desk(App[None]):
+    """A card, and what it gave: replies, and text that was meant for the prompt."""
+
+    def __init__(self, make: Any) -> None:
+        super().__init__()
+        self._make = make
+        self.replies: list[Any] = []
+        self.prompted = ""
+        self.card: Card
+
+    def compose(self) -> ComposeResult:
+        self.register_theme(read_themes(theme_folders())[0]["agent-dark"])
+        self.theme = "agent-dark"
+        self.card = self._make()
+        self.card.stood_quiet = lambda: False
+        self.card.arm()
+        yield self.card
+        yield LineField(id="prompt")
+
+    def on_card_settled(self, event: Card.Settled) -> None:
+        self.replies.append(event.answer)
+
+    def on_card_typed_on(self, event: Card.TypedOn) -> None:
+        self.prompted += event.text
+        self.query_one("#prompt").focus()
+
+    def send(self, keys: list[str | Paste]) -> None:
+        for key in keys:
+            named = {" ": "space", "\r": "enter"}
+            self.post_message(
+                key if isinstance(key, Paste) else Key(named.get(key, key), key)  # as the terminal sends them
+            )
+
+
+def typed(chance: random.Random) -> list[str | Paste]:
+    """What a person types before Enter: words, a repeated key, pastes among them."""
+    kind = chance.random()
+    if kind < 0.2:
+        return [chance.choice("rsepxwt123uyagcn")]
+    if kind < 0.3:
+        return [chance.choice("rsepxw12")] * chance.randint(2, 6)
+    keys: list[str | Paste] = list(" ".join(chance.choices(WORDS, k=chance.randint(1, 3))))
+    if kind < 0.4:
+        keys.insert(chance.randint(0, 1), Paste(chance.choice(("r", "look\nhere", "p", "of it"))))
+    return keys
+
+
+def chunks(keys: list[str | Paste], chance: random.Random) -> Iterator[list[str | Paste]]:
+    """The keys as they come between two moments at which the screen has settled: a person may pause anywhere."""
+    pauses = 0 if chance.random() < 1 / BURST else chance.randint(1, BURST)
+    places = sorted({0, *(chance.randint(0, len(keys)) for _ in range(pauses))})
+    for begin, end in zip(places, [*places[1:], len(keys)], strict=True):
+        yield keys[begin:end]
+
+
+def text_of(keys: list[str | Paste]) -> str:
+    return "".join(key.text.replace("\n", " ") if isinstance(key, Paste) else key for key in keys)
+
+
+@pytest.mark.parametrize("begins", ["in the answer", "among the choices"])
+@pytest.mark.parametrize("about", ASKED)
+async def test_no_answer_is_lost_changed_or_misread(about: str, begins: str) -> None:
+    asked = EscalationRaised(id="e", question="Why?", **ASKED[about])
+    meant = {choice.key: choice.value for choice in choices_for(asked)}
+    chance = random.Random(f"{about} {begins}")
+    desk = Desk(lambda: EscalationCard(EscalationQuestion(asked), []))
+    async with desk.run_test() as pilot:
+        field, choices = desk.card.query_one(LineField), desk.card.query_one(Choices)
+        for _ in range(80):
+            keys = typed(chance)
+            first, choice = text_of(keys), meant.get(keys[0] if isinstance(keys[0], str) else "")
+            taken = choice if len(keys) == 1 else None
+            if taken in {"why", "edit"} or not first.strip():
+                continue
+            desk.card.remove_class("-answering")
+            (field if begins == "in the answer" else choices).focus()
+            await pilot.pause()
+            for some in chunks(keys, chance):
+                desk.send(some)
+                await pilot.pause()
+            if begins == "among the choices" and taken is None:
+                await until(pilot, lambda first=first: field.value == first)
+            before = len(desk.replies)
+            desk.send(["\r"])
+            await until(pilot, lambda before=before: len(desk.replies) > before)
+            (reply,) = desk.replies[before:]
+            expected = ("answer", first.strip()) if taken is None else (taken.partition(":")[0], "")
+            if expected[0] == "option":
+                expected = ("answer", asked.options[int(str(taken).partition(":")[2])])
+            assert (reply.choice, reply.text) == expected, keys
+            field.value = ""
+
+
+async def test_a_message_that_is_typed_at_an_approval_reaches_the_prompt_whole_and_answers_nothing() -> None:
+    asked = ApprovalAsked(
+        id="a", call_id="c", tool="bash", input={"command": "make"}, preview="make", rules=("bash(make)",)
+    )
+    meant = {choice.key: choice.value for choice in CHOICES}
+    chance = random.Random("approvals")
+    desk = Desk(lambda: ApprovalCard(ApprovalQuestion(asked)))
+    async with desk.run_test() as pilot:
+        prompt, choices = desk.query_one("#prompt", LineField), desk.card.query_one(Choices)
+        for _ in range(200):
+            keys = typed(chance)
+            if len(keys) == 1 and keys[0] in meant:
+                continue
+            choices.focus()
+            await pilot.pause()
+            for some in chunks(keys, chance):
+                desk.send(some)
+                await pilot.pause()
+            first = text_of(keys)
+            await until(
+                pilot,
+                lambda first=first: (desk.prompted.replace("\n", " ") + prompt.value) == first,
+            )
+            assert desk.replies == []
+            desk.prompted = prompt.value = ""
