@@ -219,7 +219,7 @@ async def test_edited_arguments_are_checked_before_they_are_taken() -> None:
         assert asked.result().input == {"command": "make safe"}
 
 
-async def test_a_broken_draft_is_not_where_the_next_opening_begins() -> None:
+async def test_a_draft_of_the_arguments_stays_and_can_be_undone_and_each_field_begins_at_its_end() -> None:
     async with live() as console:
         console.ask(input={"path": "a.py", "content": "x = 1\n\ty = 2\n", "mode": 3})
         await console.card_takes_keys()
@@ -228,12 +228,20 @@ async def test_a_broken_draft_is_not_where_the_next_opening_begins() -> None:
         texts = [area.text for area in console.card.query("TextArea")]
         assert texts == ["a.py", "x = 1\n\ty = 2\n", "3"]
         assert "content" in console.shown()
-        console.card.query("TextArea").last().load_text("{")
+        for area in console.card.query("TextArea"):
+            assert area.cursor_location == area.document.end
+        last = console.card.query("TextArea").last()
+        last.focus()
+        await console.press("{")
+        assert last.text == "3{"
         await console.press("ctrl+s")
         await console.until(lambda: "mode: Not JSON" in console.shown())
         await console.choose("escape", "e")
-        await console.until(lambda: [area.text for area in console.card.query("TextArea")] == texts)
         await console.until(lambda: "Not JSON" not in console.shown())
+        assert [area.text for area in console.card.query("TextArea")] == [*texts[:2], "3{"]
+        last.focus()
+        await console.press("ctrl+underscore")
+        assert [area.text for area in console.card.query("TextArea")] == texts
 
 
 async def test_a_text_in_which_something_hides_is_edited_as_json() -> None:

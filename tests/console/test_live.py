@@ -219,6 +219,7 @@ async def test_messages_that_wait_are_edited_dropped_and_sent_at_once() -> None:
         assert "↑ choose" in console.shown()
         await console.press("alt+up")
         assert console.prompt == "now"
+        assert console.screen.prompt.selected_text == "now", "typing replaces it"
         await console.press("enter", "up")
         await console.until(lambda: "Enter edit  s send all now  d drop  Esc back" in console.shown())
         signs = [line for line in console.shown().splitlines() if "▌" in line]
@@ -239,6 +240,39 @@ async def test_messages_that_wait_are_edited_dropped_and_sent_at_once() -> None:
         assert console.prompt == ""
         await console.press("q", "escape")
         assert console.prompt == "q"
+
+
+async def test_a_restored_text_is_replaced_by_what_is_typed_and_a_draft_behind_it_stays() -> None:
+    async with live() as console:
+        prompt = console.screen.prompt
+        prompt.offer("take\nthis", restored=True)
+        await console.type("/diff")
+        assert console.prompt == "/diff"
+        prompt.put("draft")
+        prompt.offer("take\nthis", restored=True)
+        assert prompt.selected_text == "take\nthis"
+        await console.press("end")
+        await console.type(" too")
+        assert console.prompt == "take\nthis too\ndraft"
+
+
+async def test_a_command_behind_a_text_is_not_sent_without_a_word() -> None:
+    async with live() as console:
+        prompt = console.screen.prompt
+        for text, restored in (("fix it /redo", ""), ("fix it/redo", "fix it"), ("fix it\n/model x/y", "")):
+            if restored:
+                prompt.offer(restored, restored=True)
+                await console.press("end")
+                await console.type(text.removeprefix(restored))
+            else:
+                prompt.put(text)
+            await console.press("enter")
+            await console.until(lambda: "stands behind a text" in console.remarks())
+            assert (console.prompt, console.session.done) == (text, [])
+            await console.press("enter")
+            await console.until(lambda text=text: console.session.done == [("submit", text)])
+            console.session.done.clear()
+            console.app.clear_notifications()
 
 
 async def test_the_empty_prompt_says_what_typing_does_now() -> None:

@@ -270,6 +270,10 @@ async def test_undo_takes_back_message_by_message_and_redo_brings_back_one_by_on
             await live.press("enter")
             await live.until(lambda message=message: live.screen.prompt.text == message)
             assert content(live) == files
+            assert live.screen.prompt.selected_text == message
+            await live.press("end", *("slash", *"redo"), "enter")
+            await live.until(lambda: "/redo stands behind a text" in live.remarks())
+            assert live.session.state.rewound is not None, "it was not sent, so the rewind can be taken back"
             live.screen.prompt.put("")
         assert tasks(live) == []
         for files in (BEFORE, AFTER):

@@ -17,7 +17,7 @@ from tui_agent.console.commands.shown import ShownCommands
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.frontend.arguments import ConsoleArguments
-from tui_agent.frontend.commands.registry import BY_NAME, COMMANDS, use_keys
+from tui_agent.frontend.commands.registry import BY_NAME, COMMANDS, command_behind, use_keys
 from tui_agent.frontend.commands.session_commands import AT_ANY_TIME, OF_A_SESSION, OF_WHAT_IS_SHOWN
 from tui_agent.frontend.commands.view import LiveView
 from tui_agent.plain.commands import OFFERED, SHOW, PlainCommands
@@ -147,3 +147,24 @@ async def test_both_consoles_answer_the_same(
     missing = {line: answer for line, answer in answers.items() if answer not in spoken}
     assert missing == {}
     assert sum(bool(answer) for answer in answers.values()) > 30
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "found"),
+    [
+        ("fix it /redo", "", "/redo"),
+        ("fix it\n/model openai/x", "", "/model openai/x"),
+        ("fix it/redo", "fix it", "/redo"),
+        ("fix it /policy hpd", "fix it", "/policy hpd"),
+        ("/redo", "", ""),
+        ("/redo", "fix it", ""),
+        (" /redo", "", ""),
+        ("look at docs/help", "", ""),
+        ("read /etc/hosts", "", ""),
+        ("what does /redo do?", "", ""),
+        ("fix it /nosuch", "", ""),
+        ("", "", ""),
+    ],
+)
+def test_a_command_behind_a_text_is_known(text: str, before: str, found: str) -> None:
+    assert command_behind(text, before) == found

@@ -125,7 +125,7 @@ def test_a_number_or_its_words_choose_and_other_text_is_the_answer(
 def test_the_reason_can_be_asked_for_before_the_answer() -> None:
     raised = EscalationRaised(id="e", question="Help?", source="attempts", tool="bash", input={}, seq=12)
     dialogue = dialogues.escalation(raised, ())
-    choices = [line.split("  ")[0] for line in next(dialogue).lines if line.endswith("why?")]
+    choices = [line.split("  ")[0] for line in next(dialogue).lines if line.endswith("why? (w)")]
     assert dialogue.send(choices[0]).why == 12
 
 

@@ -226,7 +226,7 @@ class PlainCommands(LiveView):
 
     # --- the prompt -----------------------------------------------------------------------------------------
 
-    def put_in_prompt(self, text: str, *, instead: bool = False) -> None:
+    def put_in_prompt(self, text: str, *, instead: bool = False, restored: bool = False) -> None:
         self._console.put_in_prompt(text)
 
     async def submit(self, text: str, typed: str | None, model: str, line: str) -> None:

@@ -177,19 +177,24 @@ def _many_lines(head: tuple[str, ...]) -> Dialogue[list[str] | None]:
 def escalation(
     asked: EscalationRaised, attempts: Sequence[escalation_text.EarlierFailure]
 ) -> Dialogue[EscalationReply]:
-    """A number or its words take a choice; any other text is the answer."""
+    """A number, a letter or its words take a choice; any other text is the answer."""
     rule = f" [{one_line(asked.rule)}]" if asked.rule else ""
     choices = escalation_text.choices_for(asked)
     head = f"Question: {escalation_text.title_of(asked).lower()}{rule}."
-    numbered = [f"{number}  {one_line(choice.label, 400)}" for number, choice in enumerate(choices, 1)]
-    how = "A number or its words choose; any other text is your answer, and =5 is the answer 5."
+    letters = {choice.key: place for place, choice in enumerate(choices, 1) if choice.key.isalpha()}
+    numbered = [
+        f"{number}  {one_line(choice.label, 400)}{f' ({choice.key})' if choice.key in letters else ''}"
+        for number, choice in enumerate(choices, 1)
+    ]
+    how = "A number, letter or its words choose; any other text is your answer, and =5 is the answer 5."
     # What the last call wrote stands right above; "?" reads the whole of it again.
     subject = escalation_text.subject(asked, attempts, "line")
     ask = LinePrompt((head, *indented(shown(subject)), *numbered, how))
     while True:
         line = (yield ask).strip()
         by_words = (place for place, one in enumerate(choices, 1) if one.label.casefold() == line.casefold())
-        number = int(line) if line.isdecimal() and len(line) < 4 else next(by_words, 0)
+        by_letter = letters.get(line.casefold(), 0) or next(by_words, 0)
+        number = int(line) if line.isdecimal() and len(line) < 4 else by_letter
         if line == "?":
             ask = LinePrompt(
                 (head, *indented(shown(escalation_text.subject(asked, attempts, "whole"))), *numbered, how)

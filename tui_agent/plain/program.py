@@ -100,7 +100,10 @@ class PlainConsole:
         self._woken = asyncio.Event()
         self._lines: deque[_Line] = deque()
         self._unfinished = ""
-        self._draft = ""
+        self._draft = self._offered = ""
+        """Stands in the next line; the last one that did."""
+        self._held = ""
+        """A text that was given back because a command stands behind it."""
         self.own_run: OwnRun | None = None
         self._conversations: list[_Open] = []
         """Dialogues that are open; the last one takes the next line."""
@@ -367,7 +370,7 @@ class PlainConsole:
             self.paper.line("That was still text that you were typing; it is kept. The question waits.")
         elif typed.startswith("!"):
             self._begin(self._own_command(typed[1:].strip()))
-        else:
+        elif not self._holds_back(typed):
             self.history.add(typed)
             self._input.remember([typed])
             self._begin(self.submit(typed))
@@ -461,7 +464,17 @@ class PlainConsole:
 
     def put_in_prompt(self, text: str) -> None:
         """Offer a text for editing in the next line."""
-        self._draft = text
+        self._draft = self._offered = text
+
+    def _holds_back(self, text: str) -> bool:
+        """Offer a text once more behind which a command stands, and say so: sent with it, it would be words."""
+        command = slash.command_behind(text, self._offered)
+        held, self._held = self._held, text if command else ""
+        if not command or held == text or not self._input.interactive:
+            return False
+        self.put_in_prompt(text)
+        self.paper.line(sanitize(slash.said_of_command_behind(command)))
+        return True
 
     def _completions(self, typed: str) -> list[str]:
         """What the last word of a line could be; called by the line editor, in its thread."""

@@ -1,4 +1,7 @@
-"""A call's arguments for editing, a field for each: text as text, other values as JSON, checked when they are taken."""
+"""A call's arguments for editing, a field for each: text as text, other values as JSON, checked when they are taken.
+
+What was written stays a draft for as long as the card is there, also where it was left or is wrong.
+"""
 
 from __future__ import annotations
 
@@ -116,9 +119,13 @@ class ArgumentsEditor(Vertical):
         yield Static(KEYS)
 
     def open(self) -> None:
-        """Show the arguments as they were asked about, and take the focus."""
+        """Show the arguments as they were asked about, or the draft that was left, and take the focus."""
         self.display = True
-        self.call_later(self._show, self._arguments, as_json=not self._arguments)
+        if self._fields.children:
+            self._say(KEYS)
+            self.call_later(self.entrance().focus)
+        else:
+            self.call_later(self._show, self._arguments, as_json=not self._arguments)
 
     def fit(self, rows: int) -> None:
         """Take at most so many rows."""

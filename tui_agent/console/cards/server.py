@@ -60,6 +60,8 @@ class ServerCard(Card):
         self._names = list(asked.fields)
         self._place = 0
         self._values: dict[str, Any] = {}
+        self._drafts: dict[str, str] = {}
+        """Texts of fields that were left before they were taken."""
 
     def compose(self) -> ComposeResult:
         asked = self.question.asked
@@ -108,6 +110,7 @@ class ServerCard(Card):
         if event.key == "escape" and self.has_class("-asking"):
             event.stop()
             event.prevent_default()
+            self._drafts[self._names[self._place]] = self.query_one(Input).value
             if self._place:
                 self._ask(self._place - 1)
             else:
@@ -119,13 +122,13 @@ class ServerCard(Card):
         name = self._names[place]
         field = field_of(self.question.asked, name)
         given = self._values.get(name, field.get("default", ""))
-        entry = self.query_one(Input)
-        entry.value = "" if given == "" else shown_value(given)
+        entry, draft = self.query_one(Input), self._drafts.pop(name, None)
+        entry.value = draft if draft is not None else "" if given == "" else shown_value(given)
         self.add_class("-asking")
         self._say(describe(self.question.asked, name, place, len(self._names)))
         self._show_hint()
         entry.focus()
-        entry.select_all()  # what is typed replaces the default
+        entry.select_all()  # what is typed replaces the default, or the draft
 
     def _say(self, text: str) -> None:
         self.query_one(".card--field", Static).update(reveal(text))

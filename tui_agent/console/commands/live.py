@@ -150,8 +150,8 @@ class LiveCommands(LiveView, ShownCommands):
 
     # --- the prompt and the note ----------------------------------------------------------------------------
 
-    def put_in_prompt(self, text: str, *, instead: bool = False) -> None:
-        self._prompt.offer(text, instead=instead)
+    def put_in_prompt(self, text: str, *, instead: bool = False, restored: bool = False) -> None:
+        self._prompt.offer(text, instead=instead, restored=restored)
 
     async def edit_prompt(self) -> None:
         """The terminal is the editor's while the run goes on."""

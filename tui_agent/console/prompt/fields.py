@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from textual.binding import Binding, BindingType
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widgets import Input, TextArea
@@ -74,10 +75,16 @@ class LineField(RestingCursor, KeysInOrder, Input):
 class TextField(RestingCursor, KeysInOrder, TextArea):
     """Several lines of text."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+underscore", "undo", "Undo", show=False)]
+
     DEFAULT_CSS = """
     TextField .text-area--placeholder { color: $text-muted; }
     TextField:ansi .text-area--placeholder { text-style: dim; }
     """
+
+    def on_mount(self) -> None:
+        """Write on behind what is there."""
+        self.move_cursor(self.document.end)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Blank where there is nothing to draw with.

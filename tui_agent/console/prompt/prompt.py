@@ -15,6 +15,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import TextArea
+from textual.widgets.text_area import Selection
 
 from tui_agent.console.looks.hints import MARK, key_line
 from tui_agent.console.looks.splash import PLACEHOLDER
@@ -65,7 +66,6 @@ class Prompt(TextField):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "complete", "Complete", show=False),
         Binding("shift+tab", "screen.command('approve')", "Next approval mode", show=False),
-        Binding("ctrl+underscore", "undo", "Undo", show=False),
         Binding(
             "alt+up", "screen.command('unqueue')", "Take a queued message back", show=False, priority=True
         ),
@@ -116,6 +116,8 @@ class Prompt(TextField):
         """Set by `use_vim`."""
         self._alone: Mapping[str, str] = {}
         """Letters that, alone in the prompt, mark what Enter then does, in words; Vim does not take them."""
+        self.restored = ""
+        """What was sent before and was offered last; it may still stand here."""
         self.queue_above = False
         """Messages wait above the prompt."""
         self._rests: asyncio.TimerHandle | None = None
@@ -136,10 +138,18 @@ class Prompt(TextField):
         """The letter that stands alone here and marks what Enter does."""
         return self.text if self.text in self._alone else ""
 
-    def offer(self, text: str, *, instead: bool = False) -> None:
-        """Offer a text for editing, before what stands here already, or instead of it."""
+    def offer(self, text: str, *, instead: bool = False, restored: bool = False) -> None:
+        """Offer a text for editing, before what stands here already, or instead of it. `restored`: it was sent before,
+        and stands selected, so that typing replaces it.
+        """
         draft = "" if instead else self.whole_text
         self.put(f"{text}\n{draft}" if draft else text)
+        if restored:
+            self.restored = text
+            end = (text.count("\n"), len(text.rpartition("\n")[2]))
+            self.selection = Selection(
+                (0, 0), end if draft and self.text.startswith(text) else self.document.end
+            )
         self.focus()
 
     def put(self, text: str) -> None:

@@ -116,7 +116,10 @@ CARD_KEYS: Rows = (
     ("Left Right Enter", "Choose and take; a click does the same"),
     ("PgUp PgDn End", "Read on in a long card: what was not on the screen is not accepted"),
     ("^C", "Copy what is selected, else interrupt the run, else empty the prompt (Up brings it back)"),
-    ("^S ^E Esc", "Edited arguments: take them, all as JSON, leave them as they were"),
+    (
+        "^S ^E ^_ Esc",
+        "Edited arguments: take them, all as JSON, undo, leave the call as it was; a draft stays for the next time",
+    ),
 )
 BOARD: Rows = (
     ("A row", "A run: the verdict of our policy or how it ended, its step, and the error ring."),

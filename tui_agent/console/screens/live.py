@@ -25,7 +25,12 @@ from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.console.tabs.tab import Standing
 from tui_agent.console.terminal.redraw import CLOCK
 from tui_agent.core.names import Mode, Phase
-from tui_agent.frontend.commands.registry import names_command, shown_key
+from tui_agent.frontend.commands.registry import (
+    command_behind,
+    names_command,
+    said_of_command_behind,
+    shown_key,
+)
 from tui_agent.frontend.opening import HISTORY_FILE, notifications_on
 
 if TYPE_CHECKING:
@@ -75,6 +80,8 @@ class LiveScreen(DashboardScreen):
         super().__init__(arguments, mode)
         self._made: LiveParts | None = None
         self._captions: Captions | None = None
+        self._held = ""
+        """A text that was given back because a command stands behind it."""
         self._hinted: object = None
         """What the keys of the last line were chosen for."""
 
@@ -496,6 +503,8 @@ class LiveScreen(DashboardScreen):
     async def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
         """A command, or a message to the agent; either may name what MCP servers offer."""
         text, commanded = event.text, names_command(event.text)
+        if self._holds_back(text):
+            return
         if self.dashboard is not None and not commanded:
             self.dashboard.page_conversation(0)
         if self.live.asks_a_server(text):
@@ -508,6 +517,16 @@ class LiveScreen(DashboardScreen):
         else:
             self._look_for_images(text, sent=True)
             await self.commands.submit(text.strip())
+
+    def _holds_back(self, text: str) -> bool:
+        """Give a text back once behind which a command stands, and say so: sent with it, it would be words."""
+        command = command_behind(text, self.prompt.restored)
+        held, self._held = self._held, text if command else ""
+        if not command or held == text:
+            return False
+        self.prompt.offer(text, instead=True)
+        self.say(said_of_command_behind(command), "warning")
+        return True
 
     def on_prompt_typed(self) -> None:
         """Keep cards from taking the focus while somebody types."""
@@ -552,7 +571,7 @@ class LiveScreen(DashboardScreen):
         match event.what:
             case "edit":
                 if self.queue.drop(event.message.id):
-                    self.prompt.offer(event.message.text)
+                    self.prompt.offer(event.message.text, restored=True)
             case "drop":
                 self.queue.drop(event.message.id)
             case "send":

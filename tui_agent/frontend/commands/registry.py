@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from tui_agent.core.names import APPROVALS, POLICIES
+from tui_agent.terminal_text import one_line
 
 
 class Completion(NamedTuple):
@@ -308,6 +309,26 @@ def is_command(line: str) -> bool:
     """Whether the line begins with a slash and the name of a command, rightly used or not."""
     name = line.removeprefix("/").partition(" ")[0]
     return line.startswith("/") and name.lower() in BY_NAME
+
+
+def command_behind(text: str, before: str = "") -> str:
+    """The command that stands behind a text, in a line of its own, as its last word, or right behind `before`; "": none
+    does. In the text it would be words.
+    """
+    text = text.strip()
+    if names_command(text):
+        return ""
+    rest = text.removeprefix(before.strip()).strip() if before else text
+    last_line, last_word = text.rpartition("\n")[2].strip(), text.split()[-1] if text else ""
+    behind = (part for part in (rest, last_line, last_word) if part != text)
+    return next((part for part in behind if is_command(part)), "")
+
+
+def said_of_command_behind(command: str) -> str:
+    return (
+        f"{one_line(command, 60)} stands behind a text and would be sent as a part of it. Nothing was sent: Enter "
+        "sends all of it, and a command that is to be carried out stands alone."
+    )
 
 
 def parse(line: str) -> Invocation:

@@ -57,7 +57,7 @@ async def undo(view: LiveView, _: str) -> str:
         return "There is no message to take back."
     done = await _go_back(view, [RewindChoice(point, point.label, point.at)])
     if done:
-        view.put_in_prompt(point.text)
+        view.put_in_prompt(point.text, restored=True)
     return done
 
 

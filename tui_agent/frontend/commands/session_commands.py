@@ -176,7 +176,7 @@ def unqueue(view: LiveView, _: str) -> str:
     if not waiting:
         return "No message is queued."
     if view.unqueue(waiting[-1].id):
-        view.put_in_prompt(waiting[-1].text)
+        view.put_in_prompt(waiting[-1].text, restored=True)
     return ""
 
 

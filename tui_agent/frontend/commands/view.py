@@ -201,8 +201,10 @@ class LiveView(View, Protocol):
     def unqueue(self, message_id: str) -> bool:
         """Drop a message; False, and that is said, where it does not wait any more."""
 
-    def put_in_prompt(self, text: str, *, instead: bool = False) -> None:
-        """Offer a text for editing, before what stands in the prompt, or `instead` of it."""
+    def put_in_prompt(self, text: str, *, instead: bool = False, restored: bool = False) -> None:
+        """Offer a text for editing, before what stands in the prompt, or `instead` of it. `restored`: it was sent
+        before, and typing replaces it where that can be.
+        """
 
     async def edit_prompt(self) -> None:
         """Write the prompt in the operator's editor. Raises `EditorError`."""
