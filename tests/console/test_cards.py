@@ -565,6 +565,70 @@ async def test_words_that_begin_with_the_letter_of_a_lasting_choice_are_words() 
             await console.until(lambda: console.card is None)
 
 
+async def test_esc_takes_a_mark_and_a_chosen_rule_back_before_it_leads_away() -> None:
+    async with live() as console:
+        console.ask(others=(("bash(make *)",), ("bash",)))
+        await console.card_takes_keys()
+        await console.choose("c")
+        assert "● a, w and g allow bash(make *)" in console.shown()
+        await console.press("escape")
+        assert console.in_card
+        assert "● a, w and g allow every plain" in console.shown()
+        await console.press("w", "escape")
+        assert console.in_card
+        assert "▸" not in console.shown()
+        await console.press("escape")
+        assert not console.in_card
+        assert console.prompt == ""
+
+
+async def test_down_from_the_choices_moves_through_the_rules() -> None:
+    async with live((200, 40)) as console:
+        asked = console.ask(others=(("bash(make *)",), ("bash",)))
+        await console.card_takes_keys()
+        await console.press("down")
+        assert "● a, w and g allow bash(make *)" in console.shown()
+        await console.press("down", "down", "down")
+        assert "● a, w and g allow bash: every command" in console.shown()
+        await console.press("up")
+        assert "● a, w and g allow bash(make *)" in console.shown()
+        await console.choose("a")
+        await console.until(asked.done)
+        assert (asked.result().decision, asked.result().rules) == ("session", ("bash(make *)",))
+
+
+async def test_esc_takes_the_mark_of_an_answer_back_and_the_question_stays() -> None:
+    async with live() as console:
+        raised = console.escalate()
+        await console.card_takes_keys()
+        await console.press("x", "escape")
+        assert console.in_card
+        assert console.card.query_one(AnswerField).value == ""
+        await console.type("look")
+        await console.press("escape", "f8", "enter")
+        await console.until(raised.done)
+        assert (raised.result().choice, raised.result().text) == ("answer", "look")
+
+
+async def test_at_the_step_limit_letters_go_on_with_as_many_steps_or_without_a_limit() -> None:
+    async with live() as console:
+        for key, said in (("c", "50 more"), ("n", "no limit")):
+            raised = console.escalate(
+                source="steps",
+                tool="",
+                input={},
+                options=("50 more", "no limit"),
+                question="All 50 steps are used up, the last 10 all worked. How should it go on?",
+            )
+            await console.card_takes_keys()
+            for part in ("the last 10 all worked", "c 50 more", "n no limit", "p partial answer"):
+                assert part in console.shown()
+            await console.choose(key)
+            await console.until(raised.done)
+            assert (raised.result().choice, raised.result().text) == ("answer", said)
+            await console.until(lambda: console.card is None)
+
+
 @pytest.mark.parametrize("key", ["y", "a", "w", "g", "c", "n", "e"])
 async def test_a_key_that_repeats_is_a_text(key: str) -> None:
     async with live() as console:

@@ -104,8 +104,7 @@ class ApprovalCard(Card):
         if not self.shows_all(subject_alone=True):
             return
         self._choose((self._offer + 1) % len(self._offers))
-        body = self.query_one(CardBody)
-        self.call_after_refresh(lambda: body.scroll_to(y=body.subject_lines, animate=False))
+        self._show_rules()
 
     def _choose(self, offer: int) -> None:
         self._offer = offer
@@ -142,15 +141,36 @@ class ApprovalCard(Card):
         self._back()
 
     def on_key(self, event: events.Key) -> None:
-        """Esc in the reason goes back to the choices; with it goes the rule that was chosen."""
+        """Esc in the reason goes back to the choices."""
         if event.key == "escape" and self.has_class("-denying"):
             event.stop()
             event.prevent_default()
             self._back()
-        elif event.key == "escape":
-            self._choose(0)
         elif event.key in {"home", "end"} and self.has_class("-denying"):
             event.prevent_default()
+
+    def take_back(self) -> bool:
+        """Esc takes back the rule that was chosen, too."""
+        chosen = bool(self._offer)
+        self._choose(0)
+        return super().take_back() | chosen
+
+    def on_choices_beyond(self, event: Choices.Beyond) -> None:
+        """Below the choices is the list of rules; where it ends, and while there is more to read, all of it scrolls."""
+        offer = self._offer + event.step
+        if 0 <= offer < len(self._offers) and len(self._offers) > 1 and not self._subject_unseen:
+            event.stop()
+            event.prevent_default()
+            self._choose(offer)
+            self._show_rules()
+
+    @property
+    def _subject_unseen(self) -> int:
+        return self.query_one(CardBody).subject_unseen
+
+    def _show_rules(self) -> None:
+        body = self.query_one(CardBody)
+        self.call_after_refresh(lambda: body.scroll_to(y=body.subject_lines, animate=False))
 
     def way_back(self) -> Content:
         if self.has_class("-denying"):

@@ -140,6 +140,13 @@ class Card(Vertical):
         self._marked = event.choice
         self._show_hint()
 
+    def take_back(self) -> bool:
+        """Esc takes back what was marked before it leads away; False: nothing was."""
+        choices = self.query_one(Choices)
+        marked = choices.marked
+        choices.mark("")
+        return marked
+
     def way_back(self) -> Content:
         """The keys that lead out of the card; a field that is open has keys of its own."""
         return key_line(("^C", "interrupt")) if self.has_class("-editing") else WAY_BACK
@@ -227,7 +234,9 @@ class Card(Vertical):
         self.post_message(self.TypedOn(event.text))
 
     def on_key(self, event: events.Key) -> None:
-        """Page keys move through the subject wherever the focus is in the card; Esc goes back to the prompt."""
+        """Page keys move through the subject wherever the focus is in the card; Esc takes a mark back, then leads to
+        the prompt.
+        """
         card_body = self.query_one(CardBody)
         moves = {
             "pageup": card_body.scroll_page_up,
@@ -241,8 +250,8 @@ class Card(Vertical):
         if move is not None:
             move(animate=False)
         elif event.key == "escape":
-            self.query_one(Choices).mark("")
-            self.post_message(self.Left())
+            if not self.take_back():
+                self.post_message(self.Left())
         else:
             return
         event.stop()

@@ -175,6 +175,9 @@ class EscalationCard(Card):
         elif event.key in {"home", "end"} and field.value:
             event.prevent_default()
 
+    def take_back(self) -> bool:
+        return bool(self.query_one(AnswerField).take_mark()) | super().take_back()
+
     @property
     def _text(self) -> str:
         return self.query_one(AnswerField).value.strip()
