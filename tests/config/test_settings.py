@@ -72,6 +72,10 @@ def test_each_source_wins_over_the_ones_beneath_it(place: Path) -> None:
     settings = load(place, {"max_iterations": 40}, AGENT_TUI_MAX_ITERATIONS="30")
     assert settings.max_iterations == 40
     assert settings.sources["max_iterations"] == "--max-iterations"
+    assert settings.asked_steps, "who names the steps at the start is not asked for more"
+    assert not load(place, AGENT_TUI_MAX_ITERATIONS="30").asked_steps
+    assert Settings(max_iterations=3).asked_steps
+    assert not Settings().asked_steps
     assert load(place, AGENT_TUI_MAX_ITERATIONS="30").sources["max_iterations"] == "AGENT_TUI_MAX_ITERATIONS"
     assert load(place).sources["max_iterations"] == str(project)
     project.unlink()

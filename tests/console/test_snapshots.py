@@ -270,7 +270,7 @@ async def _vim_visual(console: LiveSession) -> None:
 async def _arguments(console: LiveSession) -> None:
     console.screen.prompt.use_vim(False)
     await _file_approval(console)
-    await _focused(console, "e")
+    await _focused(console, "e", "enter")
 
 
 async def _reason(console: LiveSession) -> None:
@@ -286,7 +286,7 @@ async def _note(console: LiveSession) -> None:
 
 async def _form(console: LiveSession) -> None:
     await _elicitation(console)
-    await _focused(console, "y")
+    await _focused(console, "y", "enter")
 
 
 async def _budget(console: LiveSession) -> None:
@@ -299,6 +299,11 @@ async def _model(console: LiveSession) -> None:
         source="model", tool="", question="openai/gpt-5-mini cannot be used: the key is refused."
     )
     await _focused(console)
+
+
+async def _marked(console: LiveSession) -> None:
+    await _file_approval(console)
+    await _focused(console, "w")
 
 
 async def _focused(console: LiveSession, *keys: str) -> None:
@@ -415,6 +420,7 @@ RARER: dict[str, Callable[[LiveSession], Awaitable[None]]] = {
     "card-arguments": _arguments,
     "card-reason": _reason,
     "card-note": _note,
+    "card-marked": _marked,
     "card-form": _form,
     "card-budget": _budget,
     "card-model": _model,

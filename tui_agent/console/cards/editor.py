@@ -148,7 +148,10 @@ class ArgumentsEditor(Vertical):
         scroll = self._fields
         await scroll.remove_children()
         await scroll.mount(*fields)
-        self.entrance().focus()
+        entrance = self.entrance()
+        entrance.focus()
+        # Each field shows its cursor, at its end; the first one is where it begins.
+        scroll.call_after_refresh(scroll.scroll_to_widget, entrance, animate=False)
 
     def _say(self, text: Content, *, wrong: bool = False) -> None:
         line = self.query(Static).last()
