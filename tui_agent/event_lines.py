@@ -117,6 +117,7 @@ _MAKERS: dict[type[events.Event], Callable[[Any, Signs], str]] = {
     events.ToolSucceeded: lambda event, signs: f"{signs.ok} {call_words(event)} ({seconds(event.duration)})",
     events.ToolRefused: _refused,
     events.ToolCancelled: lambda event, signs: f"{signs.refused} {call_words(event)}: cancelled",
+    events.ToolEnded: lambda event, signs: f"{signs.notice} {call_words(event)}: how it ended is not known",
     events.ReplyRejected: lambda event, signs: (
         f"{f'{signs.notice} {event.in_words}:' if event.unverified else signs.failed} "
         f"{one_line(event.failure.message)}{_by(event.rule)}"

@@ -63,6 +63,7 @@ from tui_agent.core.events import (
     TitleChanged,
     ToolCall,
     ToolCancelled,
+    ToolEnded,
     ToolFailed,
     ToolProgress,
     ToolRefused,
@@ -229,6 +230,7 @@ def one_of_every_type() -> list[Event]:
         LaneEvent(lane="c1", name="look", event=ToolStarted(call_id="c1", tool="bash", input={})),
         Advised(iteration=5, model="other/model", text="Look elsewhere.", cost=0.01, rule="note.advisor"),
         LimitWaitStarted(model="other/model", until=1_700_009_000.0, iteration=5, rule="operator.wait"),
+        ToolEnded(**common, content="which way?"),
     ]
 
 
@@ -271,5 +273,6 @@ PIECES: list[list[Event]] = [
         )
     ],
     [ToolProgress(call_id="c9", text="late"), IterationFinished(iteration=1)],
+    [ToolProgress(call_id="c9", text="later"), ToolEnded(call_id="c9", tool="bash", content="later")],
     [ToolProgress(call_id='c"\\', text="more"), ToolCancelled(call_id='c"\\', tool="bash")],
 ]

@@ -93,7 +93,9 @@ _JUDGED = _by_kind(recovery=engine.WITH_A_SAY)
 _PIECES = frozenset({events.ReplyDelta, events.ToolProgress})
 """Come by the thousand, and concern nothing but what is on the screen until their whole comes."""
 
-RESULTS = frozenset({events.ToolSucceeded, events.ToolFailed, events.ToolRefused, events.ToolCancelled})
+RESULTS = frozenset(
+    {events.ToolSucceeded, events.ToolFailed, events.ToolRefused, events.ToolCancelled, events.ToolEnded}
+)
 
 # A set of types, since `isinstance` on pydantic models costs more than all else that is done here.
 _OF_A_CALL = RESULTS | {events.ToolStarted, events.ApprovalAsked}

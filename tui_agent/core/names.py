@@ -152,7 +152,7 @@ class Phase(StrEnum):
 
 
 class CallState(StrEnum):
-    """How far a call is. The last six are final."""
+    """How far a call is. The last seven are final."""
 
     REQUESTED = "requested"
     WAITING = "waiting"
@@ -163,6 +163,7 @@ class CallState(StrEnum):
     DENIED = "denied"
     BLOCKED = "blocked"
     CANCELLED = "cancelled"
+    NOT_KNOWN = "not known"
 
 
 UNDONE = frozenset({CallState.FAILED, CallState.DENIED, CallState.BLOCKED})

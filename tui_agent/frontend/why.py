@@ -160,7 +160,7 @@ def _result_of(replay: Replay, seq: int, call_id: str) -> int:
     if not call_id or replay.kind(seq) != "reply_finished":
         return seq
     for number in range(seq, min(replay.length, seq + FAR) + 1):
-        if replay.kind(number) in {"tool_failed", "tool_succeeded", "tool_refused", "tool_cancelled"}:
+        if replay.kind(number) in events.RESULT_TYPES:
             event = replay.event(number)
             if isinstance(event, events.ToolResult) and event.call_id == call_id:
                 return number
@@ -280,8 +280,9 @@ def _happened(event: events.Event, incident: Incident | None) -> str:
                 return "the call succeeded"
             failed = f"{incident_name(incident)} had failed {counted(incident.times, 'time')}"
             return f"the call succeeded: {failed}, last with: {headline(incident.newest.message)}"
-        case events.ToolCancelled():
-            return "the call was cancelled"
+        case events.ToolCancelled() | events.ToolEnded():
+            ended = isinstance(event, events.ToolEnded)
+            return "the call ended; how is not known" if ended else "the call was cancelled"
         case events.ModelFaulted():
             status = f", status {event.fault.status}" if event.fault.status else ""
             return f"the model call failed ({event.fault.kind.in_words}{status}); then: {event.then}"

@@ -16,7 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from tui_agent.core.events import Event, Level, VerdictReached
+from tui_agent.core.events import RESULT_TYPES, Event, Level, VerdictReached
 from tui_agent.core.fold import apply
 from tui_agent.core.state import RunState
 from tui_agent.session.rewind import KeptCheckpoint, kept_then
@@ -99,7 +99,6 @@ _COLLECTED = frozenset(
         "escalation_answered",
     }
 )
-_RESULTS = frozenset({"tool_succeeded", "tool_failed", "tool_refused", "tool_cancelled"})
 
 
 @dataclass
@@ -335,7 +334,7 @@ class Replay:
                 deltas.append(number)
             elif kind == "tool_progress":
                 outputs.setdefault(self._source.call_id(number), []).append(number)
-            elif kind in _RESULTS:
+            elif kind in RESULT_TYPES:
                 arrived = outputs.pop(self._source.call_id(number), ()) if outputs else ()
                 # What an interrupted call had written stands nowhere else.
                 for piece in arrived if kind != "tool_cancelled" else ():

@@ -111,7 +111,7 @@ def _ref_at(state: RunState, seq: int) -> str:
     return earlier
 
 
-_WORKED = {"tool_progress", "tool_succeeded", "tool_failed", "tool_cancelled"}
+_WORKED = {"tool_progress", "tool_succeeded", "tool_failed", "tool_cancelled", "tool_ended"}
 """What says that a call has begun its work: `tool_started` may be waiting until the checkpoint before it is kept."""
 
 

@@ -52,6 +52,14 @@ def rule_uses(folder: Path, rules: Iterable[PermissionRule]) -> Counter[str]:
     return Counter({name: sum(f"{name} (" in text for text in said) for name in names})
 
 
+_OUTCOMES = {
+    "tool_succeeded": "ok",
+    "tool_failed": "failed",
+    "tool_cancelled": "cancelled",
+    "tool_ended": "not known",
+}
+
+
 class _Audit:
     def __init__(self) -> None:
         self._run = 0
@@ -91,7 +99,7 @@ class _Audit:
                 yield "model", {"server": None if self._imported else event.server, "model": event.model}
             case events.ReplyFinished() | events.ToolStarted():
                 self._remember(event)
-            case events.ToolSucceeded() | events.ToolFailed() | events.ToolCancelled():
+            case events.ToolSucceeded() | events.ToolFailed() | events.ToolCancelled() | events.ToolEnded():
                 yield from self._call(event)
             case events.ToolRefused():
                 yield "refused", {"tool": event.tool, "input": event.input, "reason": event.reason}
@@ -127,13 +135,13 @@ class _Audit:
                 yield "server", {"server": event.server, "status": event.status}
 
     def _call(
-        self, event: events.ToolSucceeded | events.ToolFailed | events.ToolCancelled
+        self, event: events.ToolSucceeded | events.ToolFailed | events.ToolCancelled | events.ToolEnded
     ) -> Iterator[tuple[str, Effect]]:
         allowed = self._allowed.pop((self._lane, event.call_id), None)
         effect = self._does.pop((self._lane, event.call_id), "")
         if allowed is None or (effect in _WITHOUT if effect else event.tool in _READS):
             return  # it never ran, or did nothing
-        outcome = {"tool_succeeded": "ok", "tool_failed": "failed"}.get(event.type, "cancelled")
+        outcome = _OUTCOMES[event.type]
         done: Effect = {"outcome": outcome, "allowed_by": allowed}
         if isinstance(event, events.ToolSucceeded) and event.changed:
             for path in event.changed:

@@ -69,10 +69,12 @@ from tui_agent.core.events.session import (
     TitleChanged,
 )
 from tui_agent.core.events.tools import (
+    RESULT_TYPES,
     BackgroundEnded,
     BackgroundStarted,
     HookReported,
     ToolCancelled,
+    ToolEnded,
     ToolFailed,
     ToolProgress,
     ToolRefused,

@@ -41,6 +41,7 @@ from tui_agent.core.events.session import Notice
 from tui_agent.core.events.tools import (
     HookReported,
     ToolCancelled,
+    ToolEnded,
     ToolFailed,
     ToolRefused,
     ToolStarted,
@@ -71,6 +72,7 @@ LaneStep = Annotated[
     | ToolFailed
     | ToolRefused
     | ToolCancelled
+    | ToolEnded
     | HookReported
     | VerdictReached
     | NotePrepared

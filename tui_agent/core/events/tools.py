@@ -1,4 +1,4 @@
-"""Events of tool calls: from the start to exactly one of four results, and the hooks around them."""
+"""Events of tool calls: from the start to exactly one result, and the hooks around them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ToolProgress(Event):
 
 
 class ToolResult(Event):
-    """Base of the four ways in which a call ends; exactly one an issued call. `content` is what the model reads."""
+    """Base of the ways in which a call ends; exactly one an issued call. `content` is what the model reads."""
 
     type: str
     call_id: str
@@ -105,6 +105,16 @@ class ToolCancelled(ToolResult):
 
     type: Literal["tool_cancelled"] = "tool_cancelled"
     reason: str = ""
+
+
+class ToolEnded(ToolResult):
+    """The call ended, and what is known of it does not say how: neither a success nor a failure."""
+
+    type: Literal["tool_ended"] = "tool_ended"
+
+
+RESULT_TYPES = frozenset({"tool_succeeded", "tool_failed", "tool_refused", "tool_cancelled", "tool_ended"})
+"""The names of all results."""
 
 
 class BackgroundStarted(Event):

@@ -460,6 +460,8 @@ def _tool_ended(conversation: Conversation, event: events.ToolResult, around: Su
         case events.ToolCancelled():
             changes |= {"state": CallState.CANCELLED, "reason": event.reason}
             del changes["progress"]
+        case events.ToolEnded():
+            changes["state"] = CallState.NOT_KNOWN
     return conversation._with_call(event.call_id, **changes)
 
 
@@ -634,6 +636,7 @@ _HANDLERS: dict[type[events.Event], Callable[[Conversation, Any, Surroundings], 
     events.ToolFailed: _tool_ended,
     events.ToolRefused: _tool_ended,
     events.ToolCancelled: _tool_ended,
+    events.ToolEnded: _tool_ended,
     events.ApprovalAsked: _approval_asked,
     events.EscalationRaised: _escalation_raised,
     events.EscalationAnswered: _escalation_answered,

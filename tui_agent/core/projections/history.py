@@ -24,7 +24,7 @@ from tui_agent.core.projections.background import in_words
 
 Message = dict[str, Any]
 AnyResult = Annotated[
-    events.ToolSucceeded | events.ToolFailed | events.ToolRefused | events.ToolCancelled,
+    events.ToolSucceeded | events.ToolFailed | events.ToolRefused | events.ToolCancelled | events.ToolEnded,
     Field(discriminator="type"),
 ]
 GroupKind = Literal["task", "operator", "exchange", "summary", "news"]
@@ -304,6 +304,7 @@ HANDLERS: dict[type[events.Event], Callable[[History, Any], History]] = {
     events.ToolFailed: _tool_ended,
     events.ToolRefused: _tool_ended,
     events.ToolCancelled: _tool_ended,
+    events.ToolEnded: _tool_ended,
     events.IterationFinished: _iteration_finished,
     events.WindowCut: _window_cut,
     events.Compacted: _compacted,

@@ -74,6 +74,8 @@ class Lane:
                 changes |= {"state": state, "said": event.reason[:LONGEST]}
             case events.ToolCancelled():
                 changes["state"] = CallState.CANCELLED
+            case events.ToolEnded():
+                changes["state"] = CallState.NOT_KNOWN
             case _:
                 changes["state"] = CallState.SUCCEEDED
         return self._with_call(event.call_id, **changes)

@@ -612,6 +612,7 @@ HANDLERS: dict[type[events.Event], Callable[[RecoveryState, Any], RecoveryState]
     events.ToolFailed: _result,
     events.ToolRefused: _result,
     events.ToolCancelled: _result,
+    events.ToolEnded: _result,
     events.IterationFinished: _iteration_finished,
     events.Advised: _advised,
     events.OperatorSpoke: _operator_spoke,

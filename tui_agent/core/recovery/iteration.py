@@ -39,6 +39,8 @@ class CallStatus(StrEnum):
     WITHHELD = "withheld"
     BREAKER = "breaker"
     CANCELLED = "cancelled"
+    NOT_KNOWN = "not_known"
+    """It ended, and nothing says how: neither a success nor a failure."""
     WAITING = "waiting"
     """A command that waits failed as it had before: what it waits for is not there yet."""
     UNVERIFIED = "unverified"
@@ -170,6 +172,8 @@ def result_of_call(event: events.ToolResult, policy: RecoveryPolicy) -> CallResu
                 status, failure = CallStatus.FAILED, event.failure
         case events.ToolRefused():
             status = CallStatus(event.refusal)
+        case events.ToolEnded():
+            status = CallStatus.NOT_KNOWN
         case _:
             status = CallStatus.CANCELLED
     key = event.key or call_key(event.tool, event.input, policy.attempts_key)

@@ -89,6 +89,7 @@ _MARKS = {
     CallState.DENIED: ("warn", "⊘"),
     CallState.BLOCKED: ("blocked", "⊘"),
     CallState.CANCELLED: ("warn", "–"),
+    CallState.NOT_KNOWN: ("warn", "~"),
 }
 
 

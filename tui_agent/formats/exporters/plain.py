@@ -156,6 +156,7 @@ _ENDS: dict[type[events.Event], str] = {
     events.ToolFailed: "FAILED",
     events.ToolRefused: "REFUSED",
     events.ToolCancelled: "CANCELLED",
+    events.ToolEnded: "NOT KNOWN",
 }
 
 

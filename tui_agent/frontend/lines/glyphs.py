@@ -35,6 +35,7 @@ CALL_STATES: dict[str, Sign] = {
     "denied": Sign("⊘", "denied", "blocked"),
     "blocked": Sign("⊘", "blocked", "blocked"),
     "cancelled": Sign("–", "cancelled", "muted"),
+    "not known": Sign("~", "not known", "muted"),
 }
 
 LEVELS: dict[str, Sign] = {
