@@ -274,6 +274,34 @@ def test_what_a_person_changed_lets_a_refused_call_run(home: Path) -> None:
     assert run(again) == {}
 
 
+def test_what_is_kept_of_the_session_is_no_change_of_a_workspace_that_holds_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(home)
+    own = home / ".claude" / "projects" / "p" / "s1.jsonl"
+    own.parent.mkdir(parents=True)
+    for number in range(1, 4):
+        run(batch("make", number, "Exit code 2\nmake: *** No rule to make target 'all'.  Stop."))
+    later = time.time() + 5
+    for path in (own, *(home / "state").rglob("*.jsonl")):
+        path.touch()
+        os.utime(path, (later, later))
+    again = claude("PreToolUse", **bash("make", 4))
+    assert decision(run(again))[0] == "ask"
+    Path("Makefile").write_text("all:\n")
+    os.utime("Makefile", (later, later))
+    assert run(again) == {}
+
+
+@pytest.mark.parametrize("first", ["bypassPermissions", "default"])
+def test_no_answer_is_promised_where_nobody_is_there_and_no_prompt_was_heard(first: str, home: Path) -> None:
+    alone = {"permission_mode": "bypassPermissions"}
+    for number in range(1, 4):
+        run(batch("make", number, "Exit code 2\nno rule", **(alone | {"permission_mode": first})))
+    refused, why = decision(run(claude("PreToolUse", **bash("make", 4), **alone)))
+    assert (refused, "operator" in why) == ("deny", False)
+
+
 def test_calls_that_were_rejected_before_they_ran_and_empty_searches(home: Path) -> None:
     edit = {"tool_name": "Edit", "tool_input": {"file_path": "a.py", "old_string": "x", "new_string": "y"}}
     wrong = {

@@ -19,6 +19,7 @@ from tui_agent.agents.answers import mark_of, take
 from tui_agent.agents.dialect import Heard, Moment
 from tui_agent.core import events
 from tui_agent.core.decision.decide import NO_CALL
+from tui_agent.core.evolve import evolve
 from tui_agent.core.framed import cleaned, framed, sealed
 from tui_agent.core.recovery.changes import unexplained
 from tui_agent.core.recovery.note import tagged
@@ -84,7 +85,7 @@ class AdvisedConversation:
         self._transcript = Transcript(
             title=f"{dialect.title}: sub-agent {heard.lane}" if heard.lane else "",
             workspace=heard.workspace,
-            operator_present=dialect.answers.ask is not None,
+            operator_present=heard.attended and dialect.answers.ask is not None,
         )
         self._judge = Judge(policy, self._report)
         self._builder = Builder(
@@ -175,6 +176,8 @@ class AdvisedConversation:
             self._redactor = _OF_SHAPES
 
     def _take(self, heard: Heard, at: float, advise: Advise) -> Advice:
+        if not heard.attended:  # said by each event that has the mode, also where no prompt was heard
+            self._transcript.operator_present = False
         match heard.moment:
             case Moment.PROMPT if heard.text != self._told or not heard.text:
                 self._transcript.operator_present = heard.attended and self._dialect.answers.ask is not None
@@ -238,9 +241,13 @@ class AdvisedConversation:
 
     def _before(self, call: Call, heard: Heard, at: float) -> Advice:
         recovery = self._judge.state.recovery
+        if not heard.attended:  # whoever was there when the run began
+            recovery = evolve(recovery, operator_present=False)
         key = recovery.key(call.name, call.input or {})
         permit = recovery.permit(call.name, key)
-        if permit.allowed or _newer_file(heard.workspace, self._failed_at.get(key, self._builder.at)):
+        if permit.allowed or _newer_file(
+            heard.workspace, self._folder.parent.parent, self._failed_at.get(key, self._builder.at)
+        ):
             return Advice()
         if said := self._operator_said(at):
             return Advice(refuse=said)
@@ -332,8 +339,10 @@ def _cut(text: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[: longest // 2]}\n…\n{text[-longest // 2 :]}"
 
 
-def _newer_file(workspace: str, since: float) -> bool:
-    """Whether a file of the workspace, but for those that tools keep for themselves, was written after `since`."""
+def _newer_file(workspace: str, own: Path, since: float) -> bool:
+    """Whether a file of the workspace, but for those that tools keep for themselves, was written after `since`. `own`:
+    the folder of our state, which may stand in it.
+    """
     ends = time.monotonic() + _LOOK
     top = Path(workspace)
     if not workspace or not top.is_dir():
@@ -344,6 +353,7 @@ def _newer_file(workspace: str, since: float) -> bool:
         with suppress(OSError):
             if (
                 not entry.is_dir
+                and not (top / entry.path).is_relative_to(own)
                 and (top / entry.path).lstat().st_mtime > since
                 and unexplained((), (entry.path,))
             ):

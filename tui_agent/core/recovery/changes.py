@@ -33,16 +33,22 @@ _LONGEST_NAME = 120
 _BY_TOOLS = re.compile(
     r"""(?:^|/)(?:__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.hypothesis|\.cache|\.tox|\.nox|\.nyc_output
         |htmlcov|coverage|\.ipynb_checkpoints|\.gradle|\.parcel-cache|\.turbo|\.next|\.idea|\.vscode)/
+      | (?:^|/)agent-tui/sessions/ | ^\.claude\.json | ^\.local/(?:share|state)/(?:opencode|goose|crush)/
+      | ^\.claude/(?:projects|todos|tasks|file-history|shell-snapshots|session-env|sessions|debug|statsig|telemetry)/
+      | ^\.(?:claude|codex)/history\.jsonl | ^\.codex/(?:(?:archived_)?sessions|shell_snapshots|log|tmp|.*\.sqlite)
+      | ^\.(?:gemini|qwen)/tmp/ | ^\.copilot/(?:session-state|logs)/ | ^\.cursor/(?:chats|projects)/ | ^\.vibe/logs/
       | \.(?:pyc|pyo|log|swp|tmp|pid|tsbuildinfo|gcda|gcno|o|class)$
       | (?:^|/)(?:\.coverage(?:\..+)?|coverage\.(?:xml|json|lcov)|lcov\.info|junit.*\.xml|test-results?\.xml
         |\.eslintcache|\.stylelintcache|nohup\.out|\.DS_Store|core|\.dmypy\.json|\.testmondata|\.python_history)$
     """,
     re.VERBOSE,
 )
-"""Files that test runners, compilers and editors write by themselves."""
+"""Files that test runners, compilers and editors write by themselves, and the state that agents, ours too, keep in a
+home folder.
+"""
 
 _ENDED = frozenset({CallStatus.SUCCEEDED, CallStatus.FAILED})
-_BEGUN = _ENDED | {CallStatus.CANCELLED}
+_BEGUN = _ENDED | {CallStatus.CANCELLED, CallStatus.NOT_KNOWN}
 
 
 @dataclass(frozen=True)
