@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import pty
@@ -60,6 +61,9 @@ for step, value in play[min(attempt, len(play)) - 1]:
     elif step == "fault":
         text = [{{"type": "text", "text": "API Error: " + value}}]
         record("assistant", text, isApiErrorMessage=True)
+    elif step == "limit":
+        text = [{{"type": "text", "text": value}}]
+        record("assistant", text, isApiErrorMessage=True, error="rate_limit", apiErrorStatus=429)
     elif step == "say":
         print(value, flush=True)
     elif step == "answer":
@@ -73,6 +77,8 @@ for step, value in play[min(attempt, len(play)) - 1]:
     elif step == "exit":
         sys.exit(value)
 """
+_LONG = 60
+"""Seconds."""
 OVERLOADED = [("fault", "overloaded"), ("say", "API Error: 529 Overloaded."), ("exit", 1)]
 STUCK = [("fail", 40), ("wait", 600)]
 
@@ -149,6 +155,37 @@ def test_after_an_overload_it_is_taken_up_where_it_stopped(home: Path, supervise
     again = runs(home)[1]
     assert again["argv"][:5] == ["-p", "--model", "opus", "--resume", "s1"]
     assert again["argv"][5].startswith("The service of the model failed")
+
+
+@pytest.mark.parametrize(
+    ("words", "at_least", "at_most"),
+    [
+        ("You've hit your session limit, try again in 2 hours 13 minutes", 7_900, 8_100),
+        ("You've hit your limit", 60, 3_600),
+    ],
+)
+def test_at_a_limit_of_use_it_waits_for_the_reset_and_resumes_once(
+    words: str,
+    at_least: float,
+    at_most: float,
+    home: Path,
+    supervise: Supervise,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits: list[float] = []
+    sleep = asyncio.sleep
+
+    async def passes(delay: float, *given: Any) -> Any:
+        """A long wait is over at once."""
+        if delay >= _LONG:
+            waits.append(delay)
+        return await sleep(0 if delay >= _LONG else delay, *given)
+
+    monkeypatch.setattr(asyncio, "sleep", passes)
+    done = supervise([[("limit", words), ("exit", 1)], [("answer", "done")]])
+    assert (done.returncode, len(runs(home))) == (0, 2)
+    assert len(waits) == 1
+    assert at_least <= waits[0] <= at_most
 
 
 def test_a_dropped_connection_is_told_by_the_output_alone(home: Path, supervise: Supervise) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.formats import samples
+from tests.formats import agent_records, samples
 from tests.formats.samples import TRAJECTORIES
 from tui_agent.analysis.patterns import joined, pattern_of
 from tui_agent.analysis.runs import FileReport, First, RunReport, analyze
@@ -343,3 +343,16 @@ def test_how_far_it_is_is_said_where_no_bar_can_be_drawn_too() -> None:
         progress(3, 9, Path("x.json"))
     assert "3/9 x.json" in screen.getvalue()
     assert screen.getvalue().endswith("\r\x1b[K")
+
+
+@pytest.mark.parametrize(("options", "code"), [((), 0), (("--strict",), 1)])
+def test_too_great_a_loss_is_said_and_fails_only_where_that_is_wanted(
+    options: tuple[str, ...], code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = agent_records.script("k", agent_records.running("make"))
+    lines = agent_records.codex(script, agent_records.printed("k", agent_records.DONE, "no rule"))
+    (tmp_path / "rollout.jsonl").write_text(samples.lines(lines))
+    assert command.main([str(tmp_path), "--policy", "combined", *options]) == code
+    told = capsys.readouterr()
+    assert "how a call ended is not known for 1 of 1" in told.out
+    assert "how a call ended is not known for 1 of 1" in told.err

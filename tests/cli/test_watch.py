@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.formats import samples
+from tests.formats import agent_records, samples
 from tests.watch import recordings
 
 if TYPE_CHECKING:
@@ -52,6 +52,22 @@ def test_once_prints_what_is_there_and_ends(no_agent: CommandLine) -> None:
     assert lines[1].startswith("✗ bash python3 nope.py: exit code 2")
     assert lines[-1] == "■ answered"
     assert ended.err.startswith("agent-tui: watching Codex CLI, fix it (")
+
+
+@pytest.mark.parametrize(("options", "code"), [((), 0), (("--strict",), 1)])
+def test_too_great_a_loss_is_said_and_fails_only_where_that_is_wanted(
+    options: tuple[str, ...], code: int, no_agent: CommandLine
+) -> None:
+    path = no_agent.workspace / "rollout.jsonl"
+    script = agent_records.script("k", agent_records.running("make"))
+    told = agent_records.printed("k", agent_records.DONE, "no rule")
+    path.write_text(samples.lines(agent_records.codex(script, told)))
+    ended = no_agent("watch", str(path), "--once", *options)
+    assert ended.code == code
+    assert "exec" in ended.out
+    assert "how it ended is not known" in ended.out
+    for stream in (ended.out, ended.err):
+        assert "how a call ended is not known for 1 of 1" in stream
 
 
 def test_secrets_and_control_sequences_do_not_reach_the_log(no_agent: CommandLine) -> None:

@@ -51,8 +51,9 @@ def claude_code() -> list[dict[str, Any]]:
     reject = "The user doesn't want to proceed with this tool use. The tool use was rejected."
     return [
         {"type": "file-history-snapshot", "messageId": "x", "snapshot": {}},
-        claude("user", "u1", None, "Fix the test", 0),
-        claude("assistant", "a0", "u1", [{"type": "text", "text": "an answer that was rewound"}], 1),
+        claude("user", "u0", None, "Fix the tset", 0),
+        claude("assistant", "a0", "u0", [{"type": "text", "text": "an answer that was rewound"}], 1),
+        claude("user", "u1", None, "Fix the test", 1),
         claude("assistant", "a1", "u1", [{"type": "thinking", "thinking": "Where is it?"}], 2, **first),
         claude("assistant", "a2", "a1", [_use("t1", "Read", file_path="a.py")], 3, **first),
         claude("user", "r1", "a2", tool_result("t1", "print(1)"), 4, toolUseResult={"type": "text"}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.formats import samples
+from tests.formats import agent_records, samples
 from tests.formats.loading import load_transcript
 from tui_agent.core.recovery.policy import PRESETS
 from tui_agent.formats.importers import reading
@@ -152,6 +153,8 @@ def _broken(value: Any, place: tuple[Any, ...], junk: Any, *, drop: bool) -> Non
         return
 
 
+_SEVERAL = "several commands in one script are calls of their own"
+_IN_THE_BACKGROUND = "a script that goes on and fails in the background"
 DOCUMENTS: dict[str, Any] = {
     "claude_code": samples.claude_code,
     "codex": samples.codex,
@@ -161,8 +164,15 @@ DOCUMENTS: dict[str, Any] = {
     "vibe": lambda: {"metadata": samples.vibe_meta(), "messages": samples.vibe_messages()},
     "tau_bench": samples.tau_bench,
     "openai_messages": samples.openai_messages,
+    "claude_tree": lambda: deepcopy(agent_records.gone_back_twice()),
+    "code_mode": lambda: deepcopy(
+        [*agent_records.CODE_MODE[_SEVERAL][0], *agent_records.CODE_MODE[_IN_THE_BACKGROUND][0]]
+    ),
+    "anthropic_messages": lambda: [*agent_records.blocks(3), *agent_records.written_in_tags()],
+    "goose": lambda: agent_records.goose(4),
+    "atif": lambda: agent_records.atif(3, "own step, named by the step"),
 }
-LINES = {"claude_code", "codex", "openhands"}
+LINES = {"claude_code", "codex", "openhands", "claude_tree", "code_mode", "goose"}
 PLACES = {name: _paths(make()) for name, make in DOCUMENTS.items()}
 
 

@@ -159,12 +159,12 @@ def test_what_is_left_out_is_counted_by_its_type_and_said_at_the_head(tmp_path: 
     imported = load_transcript(samples.write(tmp_path, "claude_code"))
     assert dict(imported.report.skipped) == {
         "file-history-snapshot": 1,
-        "message of an abandoned branch": 1,
+        "message of an abandoned branch": 2,
         "progress": 1,
     }
     notice = imported.events[1]
     assert isinstance(notice, Notice)
-    for word in ("progress ×1", "abandoned branch ×1", "Subagents kept apart: 1"):
+    for word in ("progress ×1", "abandoned branch ×2", "Subagents kept apart: 1"):
         assert word in notice.text
     report = imported.report
     assert report.understood + sum(report.skipped.values()) == report.records

@@ -36,6 +36,8 @@ Presence = Literal["recorded", "present", "absent"]
 TRIPS = ("pivot", "escalate", "degrade", "stop")
 """Verdicts that would have interrupted the model in its work, weakest first. `guide` only adds to the note."""
 
+_SESSION_NAME = 36
+"""Characters of a session's name by which copies of it are told."""
 _PARALLEL_BYTES = 8 * 2**20
 """Below this a process takes longer to start than the work does."""
 _PART_BYTES, _LARGEST_PART = 2**18, 2**24
@@ -97,6 +99,8 @@ class RunReport:
     rejections: int = 0
     """Replies that the policy, or the recording's own harness, did not take."""
     refusals: int = 0
+    not_known: int = 0
+    """Calls of which nothing says how they ended: in no other figure but `tool_calls`."""
     coherence_violations: int = 0
     """Repairs of the request, and calls whose result the recording lacks."""
     firsts: dict[str, First] = field(default_factory=dict)
@@ -131,6 +135,8 @@ class FileReport:
     empty: int = 0
     """Runs in which nothing was said or done; they have no row and keep their number."""
     error: str = ""
+    loss: str = ""
+    """What is not read or not known of it, where that is too much for its figures to hold."""
 
 
 # --- one run ------------------------------------------------------------------------------------------------
@@ -139,7 +145,11 @@ class FileReport:
 class _Count:
     """Counts one run while it is judged, event by event."""
 
-    def __init__(self, imported: Imported, policy: str, present: Presence) -> None:
+    def __init__(
+        self, imported: Imported, policy: str, present: Presence, sessions: frozenset[str] = frozenset()
+    ) -> None:
+        """`sessions`: those that are counted as well, by their names; what is copied out of them counts there."""
+        self.copies = {call for call, of in imported.copied.items() if of in sessions}
         self.row = RunReport(
             imported.report.path,
             policy,
@@ -156,6 +166,8 @@ class _Count:
 
     def take(self, event: events.Event) -> None:
         kind = event.__dict__["type"]
+        if self.copies and getattr(event, "call_id", "") in self.copies:
+            return
         if kind not in _SAID:
             self.incidents = self.incidents.apply(event)
         handler = _HANDLERS.get(kind)
@@ -175,7 +187,7 @@ class _Count:
         self.row.model_retries += event.attempt > 1
 
     def _replied(self, event: events.ReplyFinished) -> None:
-        self.row.tool_calls += len(event.calls)
+        self.row.tool_calls += sum(call.id not in self.copies for call in event.calls)
 
     def _faulted(self, _: events.ModelFaulted) -> None:
         self.row.model_faults += 1
@@ -194,6 +206,9 @@ class _Count:
 
     def _refused(self, _: events.ToolRefused) -> None:
         self.row.refusals += 1
+
+    def _ended(self, _: events.ToolEnded) -> None:
+        self.row.not_known += 1
 
     def _cancelled(self, event: events.ToolCancelled) -> None:
         self.row.coherence_violations += event.reason == NO_RESULT
@@ -239,6 +254,7 @@ _HANDLERS: dict[str, Callable[[_Count, Any], None]] = {
     "tool_succeeded": _Count._succeeded,
     "tool_failed": _Count._failed,
     "tool_cancelled": _Count._cancelled,
+    "tool_ended": _Count._ended,
     "reply_rejected": _Count._rejected,
     "tool_refused": _Count._refused,
     "coherence_repaired": _Count._repaired,
@@ -251,10 +267,13 @@ _SAID = frozenset({"verdict_reached", "note_prepared", "iteration_started"})
 
 
 def reports_on(
-    imported: Imported, policies: Sequence[str], present: Presence = "recorded"
+    imported: Imported,
+    policies: Sequence[str],
+    present: Presence = "recorded",
+    sessions: frozenset[str] = frozenset(),
 ) -> list[RunReport]:
-    """One run under each policy. Raises `ValueError` for an unknown policy."""
-    counts = [_Count(imported, policy, present) for policy in policies]
+    """One run under each policy; `sessions` as for `analyze_file`. Raises `ValueError` for an unknown policy."""
+    counts = [_Count(imported, policy, present, sessions) for policy in policies]
     judge_by([count.judge for count in counts], imported.events)
     return [count.closed() for count in counts]
 
@@ -266,15 +285,23 @@ _COLLECT_AFTER = 20_000
 """Objects after which garbage is looked for: judging makes values by the thousand, and few of them in circles."""
 
 
-def analyze_file(path: Path, policies: Sequence[str], present: Presence = "recorded") -> FileReport:
-    """Every run of one file under every policy, runs in the file's order. Never raises for what a file holds."""
+def analyze_file(
+    path: Path,
+    policies: Sequence[str],
+    present: Presence = "recorded",
+    sessions: frozenset[str] = frozenset(),
+) -> FileReport:
+    """Every run of one file under every policy, runs in the file's order. `sessions`: names of those that are counted
+    as well. Never raises for what a file holds.
+    """
     gc.set_threshold(_COLLECT_AFTER)
     try:
         runs = load_transcripts(path)
     except TranscriptError as error:
         return FileReport(str(path), error=str(error))
-    rows = tuple(row for run in runs for row in reports_on(run, policies, present))
-    return FileReport(str(path), rows, patterns_of(runs), runs[0].report.empty)
+    rows = tuple(row for run in runs for row in reports_on(run, policies, present, sessions))
+    report = runs[0].report
+    return FileReport(str(path), rows, patterns_of(runs), report.empty, loss=report.loss)
 
 
 Progress = Callable[[int, int, Path], None]
@@ -313,7 +340,8 @@ def reports(
     files = find_transcripts(paths)
     if not files:
         raise FileNotFoundError("no transcripts")
-    judge = partial(analyze_file, policies=tuple(policies), present=present)
+    names = frozenset(file.stem for file in files if len(file.stem) == _SESSION_NAME)
+    judge = partial(analyze_file, policies=tuple(policies), present=present, sessions=names)
     jobs = _jobs(files, jobs)
     here = ((position, judge(file)) for position, file in enumerate(files))
     alone = jobs == 1 and cluster == LOCAL

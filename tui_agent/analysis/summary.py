@@ -53,6 +53,7 @@ class PolicySummary:
     unrecovered: int
     rejections: int
     refusals: int
+    not_known: int
     model_calls: int
     model_faults: int
     model_retries: int
@@ -109,6 +110,7 @@ _SUMS = (
     "coherence_violations",
     "rejections",
     "refusals",
+    "not_known",
 )
 
 

@@ -152,6 +152,7 @@ def _unread(files: Sequence[FileReport]) -> Iterator[str]:
     if empty:
         yield f"Empty runs, not judged: {empty}."
     yield from (f"Not read: {visible(file.error)}" for file in files if file.error)
+    yield from (f"{visible(file.path)}: {visible(file.loss)}" for file in files if file.loss)
 
 
 # --- sums by policy -----------------------------------------------------------------------------------------
@@ -425,6 +426,7 @@ def as_json(files: Sequence[FileReport]) -> str:
         "runs": [_run(row) for file in files for row in file.rows],
         "empty": sum(file.empty for file in files),
         "errors": [{"path": file.path, "error": file.error} for file in files if file.error],
+        "losses": [{"path": file.path, "loss": file.loss} for file in files if file.loss],
     }
     return json_text(json.dumps(document, ensure_ascii=False, indent=2)) + "\n"
 

@@ -19,6 +19,7 @@ from tui_agent.cli.options import Parser, UsageError, add_cluster_option, say_of
 from tui_agent.cluster import ClusterError
 from tui_agent.core.names import POLICIES
 from tui_agent.parquet import RESULTS, ParquetError, ask, results_in, rows_file
+from tui_agent.terminal_text import visible
 
 _EXAMPLE = """
 agent-tui analyze runs/                          all five policies over every recording in a folder
@@ -75,6 +76,11 @@ def parser() -> Parser:
         metavar="FILE",
         help="write a row for each run and policy as Parquet, and print no tables",
     )
+    made.add_argument(
+        "--strict",
+        action="store_true",
+        help="exit code 1 also when more than 2 %% of a file's records or results are lost, or most are not known",
+    )
     made.add_argument("--sql", metavar="SELECT", help="query results.parquet: its rows are the table `runs`")
     add_cluster_option(made)
     return made
@@ -130,7 +136,14 @@ def _analyze(options: argparse.Namespace) -> int:
     if options.html is not None and not _write_page(listed, options):
         return 2
     _print(listed, options)
-    return 1 if any(file.error for file in listed) else 0
+    return 1 if any(_fails(file, options) for file in listed) else 0
+
+
+def _fails(file: FileReport, options: argparse.Namespace) -> bool:
+    """Whether the file makes the exit code 1. Too great a loss is said here for whoever does not read the tables."""
+    if file.loss:
+        sys.stderr.write(f"agent-tui analyze: {visible(file.path)}: {visible(file.loss)}\n")
+    return bool(file.error) or (options.strict and bool(file.loss))
 
 
 def _write_page(files: Sequence[FileReport], options: argparse.Namespace) -> bool:
@@ -165,7 +178,7 @@ def _keep(files: Iterator[FileReport], options: argparse.Namespace) -> int:
         with rows_file(out, COLUMNS) as add:
             for file in files:
                 add(rows_of(file))
-                unread += bool(file.error)
+                unread += _fails(file, options)
         if options.sql:
             _answer([out], options)
         else:

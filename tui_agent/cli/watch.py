@@ -62,6 +62,11 @@ def parser() -> Parser:
         action="store_true",
         help="print lines until the policy would stop (exit code 4) or ask (5); 0 when the run is over",
     )
+    made.add_argument(
+        "--strict",
+        action="store_true",
+        help="with --once: exit code 1 when too much of it is not read or known",
+    )
     add_policy_option(
         made, "judge it by this policy (default: combined; a session of ours keeps its verdicts)"
     )
@@ -73,13 +78,19 @@ def parser() -> Parser:
 def main(arguments: Sequence[str]) -> int:
     """Watch; the exit code."""
     namespace = parser().parse(arguments)
-    alone = {"lines", "once", "until_stuck"}
+    alone = {"lines", "once", "until_stuck", "strict"}
     given = {key: value for key, value in overrides(namespace).items() if key not in alone}
     settings = load_settings(given, namespace.config)
     found = _chosen(namespace.session, settings)
     if namespace.lines or namespace.once or namespace.until_stuck or settings.plain:
         _name_others(found)
-        return _in_lines(found[0], settings, once=namespace.once, until_stuck=namespace.until_stuck)
+        return _in_lines(
+            found[0],
+            settings,
+            once=namespace.once,
+            until_stuck=namespace.until_stuck,
+            strict=namespace.strict,
+        )
     paths = tuple(str(one.path) for one in found)
     return open_console(ConsoleArguments(overrides=given, config=config_path(namespace.config), watch=paths))
 
@@ -127,7 +138,7 @@ def _name_others(found: list[Found]) -> None:
         sys.stderr.write(f"agent-tui: also running: {one.agent} in {one_line(one.workspace)} ({one.path})\n")
 
 
-def _in_lines(found: Found, settings: Settings, *, once: bool, until_stuck: bool) -> int:
+def _in_lines(found: Found, settings: Settings, *, once: bool, until_stuck: bool, strict: bool) -> int:
     watched = Watched(
         found.path,
         preset(settings.policy, **settings.recovery.overrides()),
@@ -149,7 +160,9 @@ def _in_lines(found: Found, settings: Settings, *, once: bool, until_stuck: bool
         elif not begun and once:
             raise watched.fault or UsageError(f"agent-tui watch: {found.path} is not there.")
         if begun and once:
-            return 0
+            if watched.loss:
+                sys.stderr.write(f"agent-tui: {watched.loss}\n")
+            return int(strict and bool(watched.loss))
         if until_stuck and begun and ended(watched.events) and now - over_since > _STAYS:
             return 0
     return 0

@@ -21,7 +21,7 @@ from tui_agent.formats.importers.load import DEFAULT_POLICY
 from tui_agent.formats.importers.normalise import GrowingFacts
 from tui_agent.formats.importers.own import OwnSession
 from tui_agent.formats.importers.step_reader import Format
-from tui_agent.formats.importers.transcript import Transcript, TranscriptError
+from tui_agent.formats.importers.transcript import Remarked, Transcript, TranscriptError
 
 POLL = 0.05
 """Seconds between two looks at a session's files."""
@@ -157,9 +157,20 @@ class Watched:
         known = {id(lane.transcript) for lane in self._lanes}
         followed = [main, *(one for one in reader.lanes if one.subagent)]
         self._lanes += [self._lane(one, reader) for one in followed if id(one) not in known]
+        self._say_loss(main)
         for lane in self._lanes:
             lane.update(settled=self._settled)
         return self._place()
+
+    @property
+    def loss(self) -> str:
+        """What is not read or not known of it, where that is too much; "" otherwise."""
+        return "" if self._reader is None else self._reader.report.loss
+
+    def _say_loss(self, main: Transcript) -> None:
+        said = any(isinstance(step, Remarked) and step.severity == "warning" for step in main.steps)
+        if self._settled and self.loss and not said:
+            main.steps.append(Remarked(self.loss, severity="warning"))
 
     def _lane(self, transcript: Transcript, reader: Format) -> _Lane:
         facts = GrowingFacts(

@@ -1,13 +1,15 @@
 """ATIF trajectories (Harbor's RFC 0001, versions 1.0 to 1.8): one document, a step each for what was said and done.
 
-The format has no mark of failure; converters put one into `extra`. Where there is none, the result's text is judged.
+The format has no mark of failure; converters put one into `extra`, of the result or of its step. Where there is none, a
+text that names a failure is one, and any other result is not known. A result may stand in a step of its own, which
+names the call in `extra`.
 """
 
 from __future__ import annotations
 
 from tui_agent.formats.importers.labels import grade_in
 from tui_agent.formats.importers.reading import Record, Recording
-from tui_agent.formats.importers.results import exited, failure_in, judged
+from tui_agent.formats.importers.results import exit_message, exited, failure_in, judged
 from tui_agent.formats.importers.step_reader import Format, used
 from tui_agent.formats.importers.transcript import Call, ImportReport, Remarked, Result, Transcript
 from tui_agent.formats.importers.values import (
@@ -22,7 +24,11 @@ from tui_agent.formats.importers.values import (
     time_at,
 )
 
-_FAILED = ("is_error", "tool_result_is_error")
+_FAILED = ("is_error", "tool_result_is_error", "isError", "failed")
+_WORKED = ("success", "ok", "succeeded")
+_CODES = ("exit_code", "exec_exit_code", "exitCode", "returncode", "return_code")
+_CALLS = ("tool_call_id", "source_call_id", "call_id")
+"""Fields of `extra`: marks of a failure and of a success, exit codes, the call that a result is of."""
 
 
 class ATIF(Format):
@@ -48,6 +54,8 @@ class ATIF(Format):
         text, at, source = content_text(step.get("message")), time_at(step, "timestamp"), step.get("source")
         if step.get("is_copied_context") is True:
             self.report.skip("copied context")
+        elif self._is_result(step):
+            self._results(step, at)
         elif source == "user":
             self.said(text, at)
         elif source == "agent":
@@ -57,8 +65,10 @@ class ATIF(Format):
         elif source == "system":
             self.add(Remarked(text, at))
             self._results(step, at)
+        elif objects_at(step, "observation", "results"):
+            self._results(step, at)
         else:
-            self.report.skip(f"step of {source}" if isinstance(source, str) else "step without a source")
+            self.report.lose(f"step of {source}" if isinstance(source, str) else "step without a source")
 
     def _reply(self, step: Record, text: str, at: float | None) -> None:
         reasoning = content_text(step.get("reasoning_content"))
@@ -71,11 +81,35 @@ class ATIF(Format):
             self.call(turn, key, text_at(raw, "function_name"), object_at(raw, "arguments"))
         self._results(step, at)
 
+    def _is_result(self, step: Record) -> bool:
+        """Whether a step is there for results alone."""
+        if objects_at(step, "tool_calls"):
+            return False
+        listed = objects_at(step, "observation", "results")
+        if _named(step) in self.calls:
+            return bool(listed) or not self.ended(_named(step))
+        return (
+            any(_named(raw) in self.calls for raw in listed) and not content_text(step.get("message")).strip()
+        )
+
+    def ended(self, key: str) -> bool:
+        """Whether the call has its result."""
+        turn, call = self.calls[key]
+        return call.id in turn.results
+
     def _results(self, step: Record, at: float | None) -> None:
-        for raw in objects_at(step, "observation", "results"):
+        around = object_at(step, "extra")
+        listed = objects_at(step, "observation", "results")
+        if not listed and _named(step) in self.calls:
+            listed = [{"content": step.get("message")}]
+        for raw in listed:
             waiting = [call.id for turn, call in self.calls.values() if call.id not in turn.results]
             only = waiting[0] if len(waiting) == 1 else ""
-            self.end(text_at(raw, "source_call_id") or only, _result, raw, at)
+            marks = {**around, **object_at(raw, "extra")} if len(listed) == 1 else object_at(raw, "extra")
+            marks |= {key: raw[key] for key in (*_FAILED, *_CODES) if key in raw}
+            self.end(
+                _named(raw) or (_named(step) if len(listed) == 1 else "") or only, _result, raw, marks, at
+            )
 
     def around(self, recording: Recording) -> None:
         """The agent, its grade, and the trajectories of its sub-agents."""
@@ -90,10 +124,23 @@ class ATIF(Format):
             agent.read(list_at(inner, "steps"))
 
 
-def _result(call: Call, raw: Record, at: float | None) -> Result:
-    text, extra = content_text(raw.get("content")), object_at(raw, "extra")
-    code = code_at(extra, "exit_code")
-    marks = [extra[key] for key in _FAILED if isinstance(extra.get(key), bool)]
-    if marks and not code:
-        return judged(call, text, at, text if any(marks) else None)
-    return exited(call, text, at, code) if code is not None else judged(call, text, at, failure_in(text))
+def _named(record: Record) -> str:
+    """The call that a result, or a step of its own, says that it is of."""
+    places = ((), ("extra",))
+    found = (text_at(record, *place, key) for place in places for key in _CALLS)
+    return next(filter(None, found), "")
+
+
+def _result(call: Call, raw: Record, marks: Record, at: float | None) -> Result:
+    text = content_text(raw.get("content"))
+    code = next((code for key in _CODES if (code := code_at(marks, key)) is not None), None)
+    flags = [marks[key] for key in _FAILED if isinstance(marks.get(key), bool)]
+    flags += [not marks[key] for key in _WORKED if isinstance(marks.get(key), bool)]
+    if error := content_text(marks.get("error")) if isinstance(marks.get("error"), str | dict) else "":
+        return judged(call, text or error, at, error if not code else exit_message(code, text or error))
+    if flags and not code:
+        return judged(call, text, at, text if any(flags) else None)
+    if code is not None:
+        return exited(call, text, at, code)
+    message = failure_in(text)
+    return Result("unknown", text, at) if message is None else judged(call, text, at, message)

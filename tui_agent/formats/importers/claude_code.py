@@ -1,8 +1,9 @@
 """Claude Code sessions: one record a line, a tree by `parentUuid`, one reply of the model split over several lines.
 
-The main line is followed from the newest message back; subagents (`isSidechain`) are kept apart, abandoned branches
-are counted. A failure is what Claude Code marks as one: `is_error` on a result, `<tool_use_error>` around what never
-ran; fixed sentences mark the operator's refusals and calls that were dropped beside a failed one.
+What the operator left by going back is counted and left out; subagents (`isSidechain`) are kept apart, and what their
+files repeat of the conversation counts once. A failure is what Claude Code marks as one: `is_error` on a result,
+`<tool_use_error>` around what never ran; fixed sentences mark the operator's refusals and calls that were dropped
+beside a failed one.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,11 @@ _DENIALS = (
     "This command requires approval",
 )
 _ABANDONED = "message of an abandoned branch"
+_COPY = "copy of a message"
+SUB_AGENTS = "subagents"
+"""The folder of their files, in the folder that is named as the session."""
+_COPIES = re.compile(r"agent-a(?:compact|side_question|prompt_suggestion|session_memory)-")
+"""Files of helpers that begin with a copy of the whole conversation."""
 _INTERRUPT = "[Request interrupted by user"
 _REJECTED = "User rejected tool use"
 _DROPPED = re.compile(
@@ -55,6 +62,23 @@ _UNSHOWN = (
     "<local-command-caveat>",
     "Caveat: The messages below",
 )
+_SAID_ELSEWHERE = frozenset(
+    {
+        *("progress", "attachment", "queue-operation", "system", "summary", "last-prompt", "result"),
+        *("file-history-snapshot", "content-replacement", "custom-title", "ai-title", "tag"),
+    }
+)
+"""Records that say of a session what its messages do not need."""
+_STATUS = {
+    "rate_limit": 429,
+    "overloaded": 529,
+    "authentication_failed": 401,
+    "billing_error": 402,
+    "invalid_request": 400,
+    "model_not_found": 404,
+    "server_error": 500,
+}
+"""By the word with which a record names a failed call of the model."""
 _TITLES = {"summary": "summary", "custom-title": "customTitle", "ai-title": "aiTitle"}
 _EXIT_CODE = re.compile(r"^(?:Error: )?Exit code (\d+)")
 
@@ -72,6 +96,8 @@ class ClaudeCode(Format):
         """Replies by message id: their records may be parted by results of parallel calls."""
         self._prompts: dict[str, str] = {}
         """Calls that start sub-agents, by the prompts that they give them."""
+        self._seen = {""}
+        """Records of this sub-agent."""
         self._agent_of: dict[str, str] = {}
         """By the uuids of their records."""
         self._started: dict[str, str] = {}
@@ -84,26 +110,63 @@ class ClaudeCode(Format):
 
     @classmethod
     def beside(cls, path: Path) -> Iterable[Path]:
-        return sorted(untrusted_files.found(path.with_suffix(""), "subagents/**/*.jsonl"))
+        found = untrusted_files.found(path.with_suffix(""), f"{SUB_AGENTS}/**/*.jsonl")
+        return sorted(one for one in found if not _COPIES.match(one.name))
 
     def take(self, record: Record) -> None:
         if is_message(record) or _kind(record) in {"system api_error", "system compact_boundary"}:
             self._message(record)
+        elif text_at(record, "attachment", "type") == "queued_command":
+            self._queued(record)
         elif title := text_at(record, _TITLES.get(text_at(record, "type"), "")):
             self.transcript.title = title
         else:
             self._tree.link(record)
             if agent := text_at(record, "data", "agentId"):
                 self._started[agent] = text_at(record, "parentToolUseID")
-            self.leave_out(_kind(record))
+            known = text_at(record, "type") in _SAID_ELSEWHERE
+            self.leave_out(_kind(record)) if known else self.not_known(_kind(record), record)
 
     def _message(self, record: Record) -> None:
         if record.get("isSidechain") is True:
-            self._of_agent(record)._read(record)
-        elif self._tree.add(record):
-            self._read(record)
+            self._of_agent(record)._read_of_agent(record, self)
+            return
+        match self._tree.add(record):
+            case True:
+                self._read(record)
+            case False:
+                self._begin_again()
+            case None:
+                self.leave_out(_COPY if record not in self._tree.messages[-1:] else _ABANDONED)
+
+    def _queued(self, record: Record) -> None:
+        """What the operator typed while a call ran, and the model read with its result."""
+        prompt = content_text(value_at(record, "attachment", "prompt"))
+        told = isinstance(self.last, Said) and self.last.text.strip() == prompt.strip()
+        if prompt.strip() and not told and text_at(record, "attachment", "commandMode") in {"", "prompt"}:
+            self._message({**record, "type": "user", "message": {"role": "user", "content": prompt}})
         else:
-            self._begin_again()
+            self._tree.link(record)
+            self.leave_out(_kind(record))
+
+    def _read_of_agent(self, record: Record, main: ClaudeCode) -> None:
+        """A record of this sub-agent, but for what the conversation of `main` has already."""
+        uuid, results = text_at(record, "uuid"), _results(record)
+        reply, key = record.get("type") == "assistant", text_at(record, "message", "id")
+        others = [one for one in (main, *main.agents.values()) if one is not self]
+        ended = bool(results) and not any(text_at(block, "tool_use_id") in self.calls for block in results)
+        known = (
+            any(text_at(block, "tool_use_id") in one.calls for one in others for block in results)
+            if ended
+            else any(key in one._turns for one in others)
+            if reply and key and key not in self._turns
+            else uuid in self._seen
+        )
+        if known:
+            main.leave_out(_COPY)
+        else:
+            self._seen.add(uuid)
+            self._read(record)
 
     def _begin_again(self) -> None:
         """The operator went back in the conversation: what came after that is left out."""
@@ -162,11 +225,18 @@ class ClaudeCode(Format):
         if record.get("type") == "system":
             self._system(record)
         elif record.get("isApiErrorMessage") is True:
-            self.add(Faulted(classified(content_text(value_at(record, "message", "content"))), _at(record)))
+            self._faulted(record)
         elif record.get("type") == "assistant":
             self._reply(record)
         else:
             self._user(record)
+
+    def _faulted(self, record: Record) -> None:
+        """A failed call of the model, in the words that the operator read."""
+        at, status = _at(record), count_at(record, "apiErrorStatus") or _STATUS.get(text_at(record, "error"))
+        said = None if at is None else datetime.fromtimestamp(at).astimezone()
+        words = content_text(value_at(record, "message", "content")) or text_at(record, "error")
+        self.add(Faulted(classified(words, status, now=said), at))
 
     def _system(self, record: Record) -> None:
         if record.get("subtype") == "compact_boundary":
@@ -185,8 +255,11 @@ class ClaudeCode(Format):
             self._turns[key] = self.turn(_at(record), model=text_at(message, "model"))
         turn = self._turns[key]
         turn.text = joined(turn.text, text_at(message, "content"))
+        origin = text_at(record, "forkedFrom", "sessionId")
         for block in objects_at(message, "content"):
             self._block(turn, block)
+            if origin and (call := text_at(block, "id")):
+                self.transcript.copied[call] = origin
         turn.finish_reason = text_at(message, "stop_reason") or turn.finish_reason
         _take_usage(turn, record)
         if turn is not self.last:

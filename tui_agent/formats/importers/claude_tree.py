@@ -1,19 +1,25 @@
 """Which records of a Claude Code session are on the main line of its tree, as they come.
 
-A record names its parent in `parentUuid`. This file follows these links; of a record's content it reads only the ids
-of replies and calls.
+A record names its parent in `parentUuid`. Only the operator goes back in a conversation: by a second message at one
+place, and what followed the first one is left then. All other forks (progress of hooks, parallel calls, commands of
+the console, helpers that write at the same time) are one conversation, in the order of the file.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tui_agent.formats.importers.values import objects_at, text_at
+from tui_agent.formats.importers.values import content_text, objects_at, text_at, value_at
 
 if TYPE_CHECKING:
     from tui_agent.formats.importers.reading import Record
 
 _MESSAGES = frozenset({"user", "assistant"})
+_NOT_TYPED = (
+    *("<local-command-", "<command-name>", "<bash-", "<task-notification>", "<system-reminder>"),
+    *("<teammate-message", "[Request interrupted by user", "Caveat: The messages below"),
+)
+"""How texts of the user's role begin that nobody typed as a task: commands of the console and what they print."""
 
 
 def is_message(record: Record) -> bool:
@@ -21,116 +27,94 @@ def is_message(record: Record) -> bool:
     return text_at(record, "type") in _MESSAGES and isinstance(record.get("message"), dict)
 
 
+def is_typed(record: Record) -> bool:
+    """A message that the operator gave as a task, or as an answer."""
+    if record.get("type") != "user" or record.get("isMeta") is True or record.get("isCompactSummary") is True:
+        return False
+    if any(block.get("type") == "tool_result" for block in objects_at(record, "message", "content")):
+        return False
+    text = content_text(value_at(record, "message", "content")).lstrip()
+    return bool(text) and not text.startswith(_NOT_TYPED)
+
+
 class Tree:
     """The messages of a session, and the links of all its records."""
 
     def __init__(self) -> None:
         self.messages: list[Record] = []
-        self._by_uuid: dict[str, Record] = {}
-        """Of what is no message only the links."""
-        self._nearest: dict[str, str] = {}
-        """The message that a record is, or that is above it."""
+        self._above: dict[str, str] = {}
+        """By the uuid of a record, the message that it is, or that is above it."""
+        self._places: dict[str, str] = {}
+        """By the uuid of a message, the place behind it: all records of a reply are one."""
+        self._task: dict[str, int] = {}
+        """By the uuid of a message, the task that it belongs to."""
+        self._tasks = [("before", 0)]
+        """Messages of the operator: the place of each, and the task above it. The first stands for what is before."""
+        self._of: list[int] = []
+        """The task of each message."""
+        self._left: set[int] = set()
+        """Tasks that the operator left by going back."""
         self._linked = False
-        self._group = ""
-        self._end: set[str] = set()
-        """The newest message, or the records of the newest reply with their results: what comes next follows one."""
-        self._calls: set[str] = set()
-        """Those of the line."""
 
     def link(self, record: Record) -> None:
         """A record that is no message can be a message's parent."""
-        uuid = text_at(record, "uuid")
-        if uuid:
-            links = ("uuid", "parentUuid", "logicalParentUuid")
-            self._by_uuid[uuid] = {key: record.get(key) for key in links}
-            self._nearest[uuid] = self._nearest.get(str(_link(record)), "")
+        if uuid := text_at(record, "uuid"):
+            self._above[uuid] = self._above.get(str(_link(record)), "")
 
-    def add(self, record: Record) -> bool:
-        """Whether a message goes on where the line ends; if not, the line is another one from now on."""
-        self.messages.append(record)
+    def add(self, record: Record) -> bool | None:
+        """Whether a message goes on where the line ends; False: the line is another one from now on; None: it belongs
+        to what was left, or is a copy.
+        """
         uuid, link = text_at(record, "uuid"), _link(record)
-        self._by_uuid[uuid] = record
-        self._nearest[uuid] = uuid
-        above = self._nearest.get(link) if isinstance(link, str) else ""
-        goes_on = (
-            len(self.messages) == 1
-            or above is None
-            or (above in self._end if above else not self._linked)
-            or self._belongs(record)
-        )
-        self._linked = self._linked or isinstance(link, str)
-        self._extend(record)
-        return goes_on
+        if uuid and uuid in self._places:
+            return None
+        above = self._above.get(str(link), "")
+        newest = next((task for task in range(len(self._tasks) - 1, -1, -1) if task not in self._left), 0)
+        task = self._task.get(above, newest)
+        goes_on, linked = True, isinstance(link, str)
+        if is_typed(record):
+            place = self._places.get(above, "")
+            if linked and not above:  # its parent is missing from the file
+                place = f"{link} missing"
+            elif not linked and not self._linked and len(self._tasks) > 1:
+                place = f"{uuid} alone"  # no message names a parent: one conversation
+            elif not linked:
+                task = 0
+            goes_on = self._goes_on(place, task)
+            self._tasks.append((place, task))
+            task = len(self._tasks) - 1
+        self._linked = self._linked or linked
+        self.messages.append(record)
+        self._of.append(task)
+        self._above[uuid] = uuid
+        self._places[uuid] = text_at(record, "message", "id") or uuid
+        self._task[uuid] = task
+        return None if goes_on and task in self._left else goes_on
 
-    def _belongs(self, record: Record) -> bool:
-        """To the newest reply, or to a call of the line."""
-        return _reply(record) == self._group != "" or any(
-            text_at(block, "tool_use_id") in self._calls for block in _blocks(record)
-        )
-
-    def _extend(self, record: Record) -> None:
-        if not self._belongs(record):
-            self._end.clear()
-            self._group = _reply(record)
-        self._end.add(text_at(record, "uuid"))
-        if record.get("type") == "assistant":
-            self._calls |= {key for block in _blocks(record) if (key := text_at(block, "id"))}
+    def _goes_on(self, place: str, above: int) -> bool:
+        """Whether nothing has to be left or taken up again for a task at this place."""
+        before = frozenset(self._left)
+        path = {above}
+        while above:
+            above = self._tasks[above][1]
+            path.add(above)
+        chosen = {self._tasks[task][0] for task in path}
+        self._left = {
+            task
+            for task, (at, _) in enumerate(self._tasks)
+            if task not in path and (at == place or at in chosen)
+        }
+        for task, (_, parent) in enumerate(self._tasks):
+            if parent in self._left:
+                self._left.add(task)
+        return self._left == before
 
     def main_line(self) -> list[Record]:
-        """The messages on the way from the newest one back to the first, in the order of the file.
-
-        The parent of a parallel call's result is that call's own record, so the tree forks there: results whose call
-        is on the line belong to it, and so do all records of a reply (`message.id`) that is on it. Where a parent is
-        missing from the file, the message before it is taken. Where no message names a parent, they are one
-        conversation.
-        """
-        messages = self.messages
-        positions = {id(message): position for position, message in enumerate(messages)}
-        line: set[int] = set()
-        walked: set[int] = set()
-        record: Record | None = next((one for one in reversed(messages) if is_message(one)), None)
-        last = len(messages)
-        while record is not None and id(record) not in walked:
-            walked.add(id(record))
-            if id(record) in positions:
-                line.add(id(record))
-                last = min(last, positions[id(record)])
-            record = self._parent(record, last)
-        self._calls = _add_parallel(messages, line)
-        return [message for message in messages if id(message) in line]
-
-    def _parent(self, record: Record, last: int) -> Record | None:
-        link = _link(record)
-        if not isinstance(link, str):
-            return None
-        parent = self._by_uuid.get(link)
-        if parent is None and last > 0:
-            return self.messages[last - 1]
-        return parent
+        """The messages that the operator did not leave, in the order of the file."""
+        return [
+            message for message, task in zip(self.messages, self._of, strict=True) if task not in self._left
+        ]
 
 
 def _link(record: Record) -> Any:
     return record.get("parentUuid") or record.get("logicalParentUuid")
-
-
-def _blocks(record: Record) -> list[Record]:
-    return objects_at(record, "message", "content")
-
-
-def _reply(record: Record) -> str:
-    return text_at(record, "message", "id") if record.get("type") == "assistant" else ""
-
-
-def _add_parallel(messages: list[Record], line: set[int]) -> set[str]:
-    """Complete the line; the ids of its calls."""
-    replies = {_reply(record) for record in messages if id(record) in line} - {""}
-    calls: set[str] = set()
-    for record in messages:
-        if _reply(record) in replies:
-            line.add(id(record))
-            calls |= {text_at(block, "id") for block in _blocks(record)}
-    calls.discard("")
-    for record in messages:
-        if any(text_at(block, "tool_use_id") in calls for block in _blocks(record)):
-            line.add(id(record))
-    return calls

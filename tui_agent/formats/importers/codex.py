@@ -2,7 +2,7 @@
 
 Texts are there twice, as items and as events: items are taken, events only where the items lack them. No result has
 a flag of failure: the rules below read Codex's own framing of outputs (codex-rs, `core/src/tools/mod.rs`: an exit code
-in JSON metadata or in a header line), never the output itself.
+in JSON metadata or in a header line), never the output itself. A command whose frame says nothing is not known.
 """
 
 from __future__ import annotations
@@ -12,6 +12,15 @@ from collections import Counter
 from typing import Any
 
 from tui_agent.core.events import FailureKind
+from tui_agent.formats.importers.codex_scripts import (
+    ITEMS,
+    Script,
+    item_call,
+    item_of_event,
+    item_result,
+    script_result,
+    status_of,
+)
 from tui_agent.formats.importers.faults import classified
 from tui_agent.formats.importers.reading import Record, Recording
 from tui_agent.formats.importers.results import changed_files, exit_message
@@ -32,6 +41,15 @@ from tui_agent.formats.importers.values import (
 _ADDED = "text added by Codex"
 _ENVELOPES = {"session_meta", "response_item", "event_msg", "turn_context", "compacted"}
 _CALLS = {"function_call", "local_shell_call", "custom_tool_call", "web_search_call", "tool_search_call"}
+_BESIDE = {
+    "state",
+    "world_state",
+    "token_usage_record",
+    "line without a type",
+    "ghost_snapshot",
+    "compaction",
+}
+"""Lines without a part of the conversation."""
 _OUTPUTS = {f"{kind}_output" for kind in _CALLS} | {"tool_search_output"}
 _ITEMS = _CALLS | _OUTPUTS | {"message", "reasoning"}
 _INJECTED = (
@@ -77,6 +95,12 @@ class Codex(Format):
         """Answers that events told, and no item yet."""
         self.items = False
         """There are items with answers."""
+        self.scripts: dict[str, Script] = {}
+        """Scripts of code mode, by their calls; those that wait for one, by theirs too."""
+        self.cells: dict[str, str] = {}
+        """Calls of scripts that go on in the background."""
+        self.ended: dict[str, Result] = {}
+        """How calls ended by their items, which come before their outputs."""
 
     @classmethod
     def matches(cls, recording: Recording) -> bool:
@@ -103,8 +127,10 @@ class Codex(Format):
                 self._item(payload, at)
             case "event_msg":
                 self._event(payload, at)
-            case _:
+            case _ if kind in _BESIDE:
                 self.leave_out(kind)
+            case _:
+                self.not_known(kind, record)
 
     def _meta(self, payload: Record) -> None:
         transcript = self.transcript
@@ -134,9 +160,9 @@ class Codex(Format):
             self._call(kind, item, at)
         elif kind in _OUTPUTS:
             self.closed = True
-            self.end(text_at(item, "call_id"), _result, item.get("output", item.get("tools")), at)
+            self._output(text_at(item, "call_id"), item.get("output", item.get("tools")), at)
         else:
-            self.leave_out(f"response_item {kind or 'without a type'}")
+            self.not_known(f"response_item {kind or 'without a type'}", item)
 
     def _message(self, item: Record, at: float | None) -> None:
         text = content_text(item.get("content"))
@@ -198,12 +224,72 @@ class Codex(Format):
 
     def _call(self, kind: str, item: Record, at: float | None) -> None:
         key = text_at(item, "call_id") or text_at(item, "id") or f"call-{len(self.calls)}"
-        self.call(self._open(at), key, *_asked(kind, item))
+        call = self.call(self._open(at), key, *_asked(kind, item))
+        if kind == "custom_tool_call" and call.name == "exec":
+            self.scripts[key] = Script(text_at(item, "input"))
         if kind == "web_search_call":
             self.closed = True  # it ran on the provider's side: what follows reads its result
             failed = text_at(item, "status") == "failed"
             result = Result("failed", "", at, "the search failed") if failed else Result("ok", "", at)
             self.end(key, lambda _: result)
+
+    def _output(self, key: str, output: Any, at: float | None) -> None:
+        text = content_text(output)
+        status, cell = status_of(text)
+        call = self.calls[key][1] if key in self.calls else None
+        if not status or call is None:
+            self.end(key, self._ended, output, at)
+            return
+        if cell:
+            self.cells.setdefault(cell, key)
+        of = self.cells.get(text_at(call.input, "cell_id"), key)
+        script = self.scripts.get(of)
+        if script is not None:
+            script.over = status != "running"
+        if script is None or not script.ran or of != key:
+            if status == "failed" and script is not None and "failed" in script.ran.values():
+                self.end(key, lambda _: Result("ok", text, at))  # what failed in it is told already
+            else:
+                self.end(key, script_result, "" if script is None else script.text, text, at)
+        elif status == "failed" and "failed" not in script.ran.values():
+            turn, _ = self.calls[key]
+            own = self.call(turn, f"{key}-script", "exec", {"input": script.text})
+            self.end(own.id, script_result, script.text, text, at)
+
+    def _ended(self, call: Call, output: Any, at: float | None) -> Result:
+        result, told = _result(call, output, at), self.ended.get(call.id)
+        if call.id in self.scripts and result.status == "ok":  # without a header of a script's
+            result = Result("unknown", result.content, at)
+        return told if result.status == "unknown" and told is not None else result
+
+    def _ran(self, item: Record, at: float | None) -> None:
+        """Something was run: for a call, or for a script, of which the first takes the place of the script itself."""
+        key, result = text_at(item, "id"), item_result(item, at)
+        if key in self.calls and key not in self.scripts:
+            self.ended[key] = result
+            turn, call = self.calls[key]
+            if call.id in turn.results and turn.results[call.id].status == "unknown":
+                self.ended_as(turn, call, result)
+            return
+        named = [of for of, script in self.scripts.items() if script.names(item)]
+        running = [of for of, script in self.scripts.items() if not script.over]
+        both = [of for of in named if of in running]
+        of = next(iter((both or running)[:1] or named[-1:]), "")
+        if not of or any(key in script.ran for script in self.scripts.values()):
+            self.leave_out(f"event_msg item_completed {text_at(item, 'type')}")
+            return
+        turn, script_call = self.calls[of]
+        script = self.scripts[of]
+        call = item_call(key if script.ran else of, item)
+        place = turn.calls.index(script_call)
+        if script.ran:
+            turn.calls.insert(place + len(script.ran), call)
+        else:
+            turn.calls[place] = call
+            self.calls[of] = turn, call
+        self.calls[call.id] = turn, call
+        script.ran[key] = result.status
+        self.ended_as(turn, call, result)
 
     # --- events -------------------------------------------------------------------------------------------
 
@@ -213,6 +299,8 @@ class Codex(Format):
                 self._usage(payload)
             case "item_completed":
                 self._completed(object_at(payload, "item"), at)
+            case "exec_command_end" | "mcp_tool_call_end" | "patch_apply_end":
+                self._ran(item_of_event(payload), at)
             case "user_message":
                 self._user_event(text_at(payload, "message"), at)
             case "agent_message":
@@ -229,12 +317,14 @@ class Codex(Format):
                 self.leave_out(f"event_msg {other if isinstance(other, str) else 'without a type'}")
 
     def _completed(self, item: Record, at: float | None) -> None:
-        """What newer versions say of texts; of commands it repeats what their outputs say."""
+        """What newer versions say of texts, and of what was run."""
         text, kind = content_text(item.get("content")), text_at(item, "type")
         if kind == "UserMessage":
             self._user_event(text, at)
         elif kind == "AgentMessage":
             self._agent_event(text, at)
+        elif kind in ITEMS:
+            self._ran(item, at)
         else:
             self.leave_out(f"event_msg item_completed {kind}".rstrip())
 
@@ -266,6 +356,14 @@ def _asked(kind: str, item: Record) -> tuple[str, Any]:
 
 _EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)\s*$", re.MULTILINE)
 _HEADER = re.compile(r"^Output:\s*$", re.MULTILINE)
+_RUNS = re.compile(r"^Process running with session ID", re.MULTILINE)
+_COMMANDS = frozenset(
+    {
+        *("exec_command", "write_stdin", "shell", "shell_command", "local_shell", "container.exec"),
+        *("unified_exec", "Bash"),
+    }
+)
+"""Tools whose results have a frame with how the command ended."""
 _WALL = re.compile(r"^Wall time: (\d+(?:\.\d*)?|\.\d+) seconds", re.MULTILINE)
 _INVALID = ("failed to parse function arguments", "invalid arguments", "missing field")
 _UNKNOWN = ("unsupported call:", "unsupported custom tool call:", "unknown tool")
@@ -293,7 +391,7 @@ def result_of_output(
     """How a call has ended, by its output. `code`: its exit code where it is known from elsewhere; `failed`: Codex
     marks it so.
     """
-    text, said, seconds = _framed(text)
+    text, said, seconds, framed = _framed(text)
     code = said if code is None else code
     lowered = text[:400].lower().strip()
     if lowered.startswith(_DENIED):
@@ -303,6 +401,8 @@ def result_of_output(
     if code == 0 or (
         code is None and not failed and not lowered.startswith((*_INVALID, *_UNKNOWN, *_FAILED))
     ):
+        if code is None and not framed and (call.name in _COMMANDS or seconds is not None):
+            return Result("unknown", text, at, duration=seconds)
         return Result("ok", text, at, changed=changed_files(call.name, call.input), duration=seconds)
     kind = FailureKind.TOOL_EXECUTION
     if call.input is None or lowered.startswith(_INVALID):
@@ -314,19 +414,23 @@ def result_of_output(
     return Result("failed", text, at, message, kind, duration=seconds, unknown_effect=timed_out)
 
 
-def _framed(text: str) -> tuple[str, int | None, float | None]:
-    """The output itself, its exit code and its seconds, out of either of Codex's two frames."""
+def _framed(text: str) -> tuple[str, int | None, float | None, bool]:
+    """The output itself, its exit code and its seconds, out of either of Codex's two frames, and whether the frame is
+    one that tells how it stands.
+    """
     frame = parsed(text) if text.startswith("{") else None
     code = code_at(frame, "metadata", "exit_code")
     if code is not None:
         seconds = number_at(frame, "metadata", "duration_seconds")
-        return content_text(value_at(frame, "output")), code, seconds if seconds and seconds > 0 else None
+        known = seconds if seconds and seconds > 0 else None
+        return content_text(value_at(frame, "output")), code, known, True
     mark = _HEADER.search(text, 0, 2_000)
     if mark is None:
         match = _EXIT.match(text[:200])
-        return text, int(match[1][:10]) if match else None, None
+        return text, int(match[1][:10]) if match else None, None, bool(match)
     head, body = text[: mark.start()], text[mark.end() :].removeprefix("\n")
     match, wall = _EXIT.search(head), _WALL.search(head)
     if match is None:
-        return (body, None, None) if wall else (text, None, None)
-    return body, int(match[1][:10]), float(wall[1]) if wall else None
+        runs = bool(_RUNS.search(head))
+        return (body, None, float(wall[1]), runs) if wall else (text, None, None, runs)
+    return body, int(match[1][:10]), float(wall[1]) if wall else None, True

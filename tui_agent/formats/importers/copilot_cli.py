@@ -86,6 +86,8 @@ def _result(call: Call, data: Record, at: float | None) -> Result:
     if text_at(data, "error", "code") in {"denied", "rejected"}:
         return Result("denied", error, at, error)
     text = _BEHIND.sub("", text_at(data, "result", "content"))
-    if data.get("success") is not True:
+    if error or data.get("success") is False:
         return judged(call, error or text, at, error or text)
+    if data.get("success") is not True:
+        return Result("unknown", text, at)
     return exited(call, text, at, code_at(data, "shellExecution", "exitCode"))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tui_agent.formats.importers.anthropic_messages import AnthropicMessages
 from tui_agent.formats.importers.atif import ATIF
 from tui_agent.formats.importers.claude_code import ClaudeCode
 from tui_agent.formats.importers.codex import Codex
@@ -40,6 +41,7 @@ FORMATS: tuple[type[Format], ...] = (
     MiniSWEAgent,
     MistralVibeStore,
     MistralVibe,
+    AnthropicMessages,
     OpenAIMessages,
 )
 

@@ -72,7 +72,7 @@ class GeminiCLI(Format):
         elif text_at(record, "id") and text_at(record, "type"):
             self._message(record)
         else:
-            self.leave_out("line of an unknown kind")
+            self.not_known("line of an unknown kind", record)
 
     def _about(self, record: Record) -> None:
         self.about(record, id="sessionId", title="summary")
@@ -140,8 +140,7 @@ class GeminiCLI(Format):
         owner, call = self.calls[call_id]
         result = _result(call, raw)
         if result is not None and owner.results.get(call_id) != result:
-            owner.results[call_id] = result
-            self.touch(owner)
+            self.ended_as(owner, call, result)
         return turn
 
 
@@ -166,7 +165,7 @@ def _result(call: Call, raw: Record) -> Result | None:
             return Result("denied", text, at, text.removeprefix(_BLOCKED).strip())
         case "error" | "success":
             return replace(result_of_text(call, text, error), at=at)
-    return None
+    return Result("unknown", text, at) if response is not None else None
 
 
 def result_of_text(call: Call, text: str, error: str = "", *, invalid: bool = False) -> Result:

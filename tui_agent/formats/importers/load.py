@@ -10,12 +10,13 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tui_agent import untrusted_files
 from tui_agent.core.events import Event, SessionStarted
 from tui_agent.core.recovery.policy import RecoveryPolicy
+from tui_agent.formats.importers.claude_code import SUB_AGENTS
 from tui_agent.formats.importers.growing import read_whole
 from tui_agent.formats.importers.judgement import judged
 from tui_agent.formats.importers.labels import LABEL_FILE, grade_beside
@@ -44,6 +45,8 @@ class Imported:
     subagent: bool = False
     index: int = 0
     """Its place in the file, from 0."""
+    copied: dict[str, str] = field(default_factory=dict)
+    """Calls that are copies of another session's, by their ids, and that session."""
 
 
 def load_transcripts(path: Path) -> list[Imported]:
@@ -66,6 +69,9 @@ def load_transcripts(path: Path) -> list[Imported]:
     if report.empty == report.runs:
         why = f"it looks like {report.format}, and nothing was said or done in it."
         raise TranscriptError(path, why, report.summary())
+    if report.useless:
+        why = f"it looks like {report.format}, and most of it cannot be read."
+        raise TranscriptError(path, why, report.summary())
     return [
         _imported(path, report, transcript, index, modified)
         for index, transcript in enumerate(transcripts)
@@ -87,8 +93,10 @@ def _imported(
         source=report.format,
         summary=report.summary() + part,
         base_at=modified,
+        loud=bool(report.loss),
     )
-    return Imported(told, report, report.format, transcript.title, reward, transcript.subagent, index)
+    title, copied = transcript.title, transcript.copied
+    return Imported(told, report, report.format, title, reward, transcript.subagent, index, copied)
 
 
 def _session_id(at: float, seed: str) -> str:
@@ -249,6 +257,8 @@ def _within(folder: Path, top: Path) -> list[Path]:
         if child.name.startswith("."):
             continue
         if child.is_dir() and not child.is_symlink():
+            if child.name == SUB_AGENTS and untrusted_files.is_file(folder.with_suffix(".jsonl"), top):
+                continue  # the session beside the folder has them
             found.extend([child] if is_session(child) else _within(child, top))
         elif (
             child.name.endswith(_SUFFIXES)

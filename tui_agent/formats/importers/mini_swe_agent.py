@@ -174,7 +174,11 @@ class MiniSWEAgent(MessageReader, Format):
             return failed(content, at, exit_message(code, raised or output))
         if says_timed_out(content) and "<command>" in content[:600]:
             return Result("failed", content, at, content.strip(), unknown_effect=True)
-        return super().judge(call, content, record)
+        result = super().judge(call, content, record)
+        command = text_at(call.input, "command")
+        submits = any(mark in command for mark in _SUBMIT)  # its result is what was submitted
+        clear = result.status != "ok" or call.name != "bash" or submits
+        return result if clear else Result("unknown", content, at)
 
 
 def _output(content: str) -> str:

@@ -49,10 +49,13 @@ _FINAL = frozenset({"end_turn", "stop", "stop_sequence", "completed"})
 
 
 def facts(
-    transcript: Transcript, *, session_id: str, source: str, summary: str, base_at: float
+    transcript: Transcript, *, session_id: str, source: str, summary: str, base_at: float, loud: bool = False
 ) -> list[events.Event]:
-    """The events of a whole transcript. `base_at` dates a recording without times (seconds since the epoch)."""
+    """The events of a whole transcript. `base_at` dates a recording without times (seconds since the epoch); `loud`:
+    the summary says that much of it is lost.
+    """
     growing = GrowingFacts(transcript, session_id=session_id, source=source, base_at=base_at, summary=summary)
+    growing.loud = loud
     growing.update(settled=True)
     return growing.events
 
@@ -83,6 +86,7 @@ class GrowingFacts:
         self.source = source
         self.base_at = base_at
         self.summary = summary
+        self.loud = False
         self.events: list[events.Event] = []
         self._timed = False
         self._workspace = ""
@@ -122,7 +126,7 @@ class GrowingFacts:
         builder = Builder(transcript, self.events.append, at=first, timed=self._timed)
         if summary is not None and not self._timed:
             summary = f"{summary} {NO_TIMES}".strip()
-        builder.begin(self.session_id, self.source, summary or "")
+        builder.begin(self.session_id, self.source, summary or "", loud=self.loud)
         return builder
 
     def _go_on(self, builder: Builder, place: int, *, settled: bool) -> None:
@@ -189,8 +193,8 @@ class Builder:
         self.seq += 1
         self.report(kind(seq=self.seq, at=self.at, **fields))
 
-    def begin(self, session_id: str, source: str, summary: str = "") -> None:
-        """The head of the session. `summary` is said in a notice."""
+    def begin(self, session_id: str, source: str, summary: str = "", *, loud: bool = False) -> None:
+        """The head of the session. `summary` is said in a notice, `loud` for one that nobody should miss."""
         transcript = self.transcript
         self.emit(
             events.SessionStarted,
@@ -200,7 +204,8 @@ class Builder:
             source=source,
         )
         if summary:
-            self.emit(events.Notice, severity="info", text=summary, origin="import")
+            severity = "warning" if loud else "info"
+            self.emit(events.Notice, severity=severity, text=summary, origin="import")
 
     def move(self, at: float | None) -> None:
         """Time goes on: to `at`, or by a step where the recording keeps no times."""
@@ -225,7 +230,7 @@ class Builder:
                 self._interrupted(step)
             case Remarked():
                 self.move(step.at)
-                self.emit(events.Notice, text=step.text, origin="import")
+                self.emit(events.Notice, text=step.text, severity=step.severity, origin="import")
 
     # --- the operator -------------------------------------------------------------------------------------
 
@@ -397,6 +402,8 @@ class Builder:
                 self.emit(events.ToolRefused, **common, refusal=result.refusal, reason=result.message)
             case "cancelled":
                 self.emit(events.ToolCancelled, **common, reason=result.message)
+            case "unknown":
+                self.emit(events.ToolEnded, **common)
 
     def end(self) -> None:
         """The recording is over: the run ends as the recording says, or as cut off."""

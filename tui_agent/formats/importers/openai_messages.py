@@ -7,14 +7,14 @@ for success, so a result has failed where its text says so by the conventions th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from tui_agent.core.names import FINISH
 from tui_agent.formats.importers.labels import grade_in
 from tui_agent.formats.importers.reading import Record, Recording
 from tui_agent.formats.importers.results import failure_in, judged
 from tui_agent.formats.importers.step_reader import Runs, StepReader, used
-from tui_agent.formats.importers.transcript import Call, ImportReport, Result, Turn
+from tui_agent.formats.importers.transcript import Call, ImportReport, Result, Said, Transcript, Turn
 from tui_agent.formats.importers.values import (
     content_text,
     joined,
@@ -46,7 +46,8 @@ class MessageReader(StepReader):
             case "tool" | "function":
                 self.result(message)
             case role:
-                self.leave_out(f"role {role}" if isinstance(role, str) else "message without a role")
+                kind = f"role {role}" if isinstance(role, str) else "message without a role"
+                self.not_known(kind, message)
 
     def judge(self, call: Call, content: str, record: Record) -> Result:
         """How a call has ended, by its result's text and record; each format has its own marks."""
@@ -105,14 +106,26 @@ class OpenAIMessages(Runs):
     """One conversation, or many with what stands around each."""
 
     name = "OpenAI messages"
+    conversation: ClassVar[type[MessageReader]] = MessageReader
 
     def __init__(self, report: ImportReport) -> None:
         super().__init__(report)
-        self._only = MessageReader(report)
+        self._only = self.conversation(report)
 
     @classmethod
     def matches(cls, recording: Recording) -> bool:
-        """Messages with roles, in one of the four arrangements."""
+        """Messages with roles, in one of the four arrangements, and with no part that the form does not have."""
+        return cls.arranged(recording) and not any(map(_of_another_form, cls.messages(recording)))
+
+    @classmethod
+    def messages(cls, recording: Recording) -> list[Any]:
+        """The first messages, in whichever arrangement."""
+        records = cls.records(recording)
+        return [*records, *(message for one in records for message in list_at(one, "messages"))][:2_000]
+
+    @classmethod
+    def arranged(cls, recording: Recording) -> bool:
+        """Whether it holds messages with roles."""
         records = cls.records(recording)
         return is_conversation(records) or any(is_conversation(list_at(one, "messages")) for one in records)
 
@@ -126,7 +139,7 @@ class OpenAIMessages(Runs):
                 self._only.read([record])
 
     def take(self, around: Record) -> None:
-        reader = MessageReader(self.report)
+        reader = self.conversation(self.report)
         reader.read(around["messages"])
         reader.about(around, title="task")
         transcript = reader.transcript
@@ -134,13 +147,42 @@ class OpenAIMessages(Runs):
         transcript.reward = grade_in(around)
         transcript.finished = around.get("submitted") is True
         transcript.tools = tool_names(around, "tools")
+        if self.runs and _goes_on(self.runs[-1], transcript):
+            self.runs.pop()
         self.runs.append(transcript)
+
+
+def _goes_on(before: Transcript, after: Transcript) -> bool:
+    """Whether a conversation holds the whole of the one before: requests that were kept repeat what was said."""
+    if before.reward is not None or before.title != after.title:
+        return False  # runs with a grade or a name are runs of their own
+    tasks, calls = zip(*map(_begins, (before, after)), strict=True)
+    known = any(not call.id.startswith("call-") for call in calls[0])  # others have names of ours
+    return known and tasks[0] == tasks[1] and calls[0] == calls[1][: len(calls[0])]
+
+
+def _begins(transcript: Transcript) -> tuple[str, list[Call]]:
+    """Its first task, and its calls."""
+    task = next((step.text for step in transcript.steps if isinstance(step, Said)), "")
+    return task, [call for step in transcript.steps if isinstance(step, Turn) for call in step.calls]
 
 
 def tool_names(record: Any, *path: str) -> tuple[str, ...]:
     """The names of the tools that a model was given."""
     names = (text_at(tool, "function", "name") for tool in objects_at(record, *path))
     return tuple(name for name in names if name)
+
+
+_PARTS = frozenset({"text", "refusal", "image_url", "input_audio", "file", "video_url", "image", "audio"}) | {
+    *("input_text", "output_text", "input_image", "input_file", "thinking", "reasoning", "redacted_thinking"),
+}
+"""What OpenAI's messages hold in their content, with what servers of that form add."""
+
+
+def _of_another_form(message: Any) -> bool:
+    """A message with a part that this form does not have."""
+    parts = list_at(message, "content") if text_at(message, "role") in ROLES else []
+    return any(isinstance(kind := value_at(part, "type"), str) and kind not in _PARTS for part in parts)
 
 
 def is_conversation(messages: Sequence[Any]) -> bool:
@@ -152,5 +194,6 @@ def is_conversation(messages: Sequence[Any]) -> bool:
 
 def message_time(message: Record) -> float | None:
     """A message's own time, where its recorder kept one."""
-    times = (time_at(message, *path) for path in (("timestamp",), ("extra", "timestamp"), ("created_at",)))
+    paths = (("timestamp",), ("extra", "timestamp"), ("created_at",), ("created",), ("ts",))
+    times = (time_at(message, *path) for path in paths)
     return next((at for at in times if at is not None), None)

@@ -149,7 +149,7 @@ class OpenCode(Format):
         if session := text_at(state, "metadata", "sessionId"):
             self._started[session] = key
         if (result := _result(call, state)) is not None:
-            turn.results[key] = result
+            self.ended_as(turn, call, result)
         self.touch(turn)
 
 
@@ -175,7 +175,9 @@ def _result(call: Call, state: Record) -> Result | None:
             return replace(result_of_output(call, text or text_at(state, "output"), metadata), at=at)
         case "error":
             return replace(result_of_error(call, text_at(state, "error")), at=at)
-    return None
+        case "pending" | "running" | None:
+            return None
+    return Result("unknown", text_at(state, "output"), at)
 
 
 def result_of_output(call: Call, text: str, metadata: Record) -> Result:

@@ -187,10 +187,13 @@ def _observation(call: Call, observation: Record, at: float | None) -> Result:
     text = content_text(observation.get("content") if "content" in observation else observation)
     code = count_at(observation, "exit_code") or count_at(observation, "metadata", "exit_code")
     timed_out = observation.get("timeout") is True
+    goes_on = -1 in (observation.get("exit_code"), value_at(observation, "metadata", "exit_code"))
     if observation.get("is_error") is True or code or timed_out:
         message = exit_message(code, text) if code else text.strip() or ("timed out" if timed_out else "")
         result = failed(text, at, message)
         return replace(result, unknown_effect=timed_out or result.unknown_effect)
+    if goes_on:  # the command still runs
+        return Result("unknown", text, at)
     return Result("ok", text, at, changed=changed_files(call.name, call.input))
 
 
@@ -347,4 +350,6 @@ def _seen_result(call: Call, event: Record, seen: str, text: str, at: float | No
         kind = rejection_kind(text) if seen == "error" else FailureKind.TOOL_EXECUTION
         kind = FailureKind.TOOL_EXECUTION if kind is FailureKind.NO_TOOL_CALL else kind
         return failed(text, at, text.strip(), kind)
+    if seen == "run" and (code is None or code < 0):
+        return Result("unknown", text, at)
     return Result("ok", text, at, changed=changed_files(call.name, call.input))

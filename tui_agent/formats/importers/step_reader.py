@@ -28,6 +28,24 @@ from tui_agent.formats.importers.values import count_at, list_at, text_at
 P = ParamSpec("P")
 
 
+_CARRIES = frozenset(
+    {
+        *("message", "messages", "content", "text", "parts", "output", "stdout", "result", "arguments"),
+        *(
+            "tool",
+            "toolName",
+            "tool_name",
+            "tool_use_id",
+            "tool_call_id",
+            "toolCallId",
+            "call_id",
+            "tool_calls",
+        ),
+    }
+)
+"""Fields in which agents keep what was said and called."""
+
+
 class StepReader(ABC):
     """The transcript of one conversation while its records are read."""
 
@@ -59,6 +77,12 @@ class StepReader(ABC):
         """The record that was counted as understood is of no use. `unnamed`: what it is where `kind` is no text."""
         self.report.understood -= 1
         self.report.skip(kind if isinstance(kind, str) and kind else unnamed)
+
+    def not_known(self, kind: Any, record: Any, unnamed: str = "") -> None:
+        """Leave out a record of a kind that is not known. One with text or a call may be a part that is lost."""
+        self.leave_out(kind, unnamed)
+        inner = [value for value in record.values() if isinstance(value, dict)]
+        self.report.lost += any(_CARRIES & one.keys() for one in (record, *inner))
 
     def about(self, record: Any, **paths: str) -> None:
         """What a record says of the conversation: fields of the transcript, and where they stand, with dots."""
@@ -111,11 +135,23 @@ class StepReader(ABC):
         """
         turn, call = self.calls.get(key, (None, None))
         if turn is not None and call is not None and call.id not in turn.results:
-            turn.results[call.id] = judge(call, *said, **more)
-            self.touch(turn)
+            self.ended_as(turn, call, judge(call, *said, **more))
             return
+        if call is None:
+            self.report.results += 1
+            self.report.lost_results += 1
         kind = "result without its call" if call is None else "second result of one call"
         (self.report.skip if self.in_parts else self.leave_out)(kind)
+
+    def ended_as(self, turn: Turn, call: Call, result: Result) -> None:
+        """The call of the turn has this result, for the first time or anew."""
+        before = turn.results.get(call.id)
+        self.report.results += before is None
+        self.report.unclear += (result.status == "unknown") - (
+            before is not None and before.status == "unknown"
+        )
+        turn.results[call.id] = result
+        self.touch(turn)
 
     def touch(self, step: Step) -> None:
         """A step was changed."""

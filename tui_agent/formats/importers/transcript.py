@@ -13,10 +13,18 @@ from typing import Any, Literal
 
 from tui_agent.core.events import FailureKind, Fault
 from tui_agent.formats.importers.values import clean, json_text, parse_arguments, plain
+from tui_agent.quantities import counted
 from tui_agent.store.errors import SessionError
 from tui_agent.terminal_text import visible
 
-Status = Literal["ok", "failed", "denied", "cancelled"]
+Status = Literal["ok", "failed", "denied", "cancelled", "unknown"]
+"""How a call ended; `unknown`: there is a result, and it has no mark that is known."""
+
+
+_FEW = 2
+"""Of so few no share is taken."""
+_MOST_LOST = 0.02
+"""Of records or results: beyond it, figures are wrong by more than people look for."""
 
 
 class TranscriptError(SessionError):
@@ -59,7 +67,7 @@ class Call:
         """`given`: the arguments, as an object or as the text that the model wrote."""
         name = name or "unnamed"
         if isinstance(given, str):
-            return cls(key, name, given, parse_arguments(given))
+            return cls(key, name, clean(given), parse_arguments(given))
         arguments = "" if given is None else json_text(given)
         return cls(key, name, arguments, plain(given) if isinstance(given, dict) else None)
 
@@ -135,6 +143,7 @@ class Remarked:
 
     text: str
     at: float | None = None
+    severity: Literal["info", "warning"] = "info"
 
 
 Step = Turn | Said | Faulted | Interruption | Remarked
@@ -163,6 +172,8 @@ class Transcript:
     subagent: bool = False
     lane: str = ""
     """Of a sub-agent: the call that started it, or an id of its own."""
+    copied: dict[str, str] = field(default_factory=dict)
+    """Calls that were copied out of another session when this one was forked, and that session."""
     touched: int = 0
     """The first step that was changed since events were made of the steps last."""
 
@@ -183,6 +194,14 @@ class ImportReport:
     understood: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     """Records that were left out, by their type."""
+    lost: int = 0
+    """Records, results and parts that are left out although they may hold a part of the conversation."""
+    results: int = 0
+    """Results of calls, those too that found no call."""
+    lost_results: int = 0
+    """Of these, the ones without a call."""
+    unclear: int = 0
+    """Of these, the ones without a mark that is known."""
     damaged: list[int] = field(default_factory=list)
     """Lines (from 1) that are not JSON or not an object."""
     torn: bool = False
@@ -202,12 +221,40 @@ class ImportReport:
         if not self.skipped[kind]:
             del self.skipped[kind]
 
+    def lose(self, kind: str) -> None:
+        """Count what may hold a part of the conversation and is not read."""
+        self.skip(kind)
+        self.lost += 1
+
+    @property
+    def loss(self) -> str:
+        """What is not read or not known of it, where that is so much that no figure of it holds; "" otherwise."""
+        lost = self.lost + len(self.damaged)
+        known = self.results - self.lost_results
+        parts = []
+        if lost > self.records * _MOST_LOST:
+            parts.append(f"{lost} of {counted(self.records, 'record')} are not read")
+        if self.lost_results > self.results * _MOST_LOST:
+            parts.append(f"{self.lost_results} of {counted(self.results, 'result')} find no call")
+        if self.unclear * 2 > known:
+            parts.append(f"how a call ended is not known for {self.unclear} of {known}")
+        return f"Not to be relied on: {', '.join(parts)}." if parts else ""
+
+    @property
+    def useless(self) -> bool:
+        """More of it is lost than read."""
+        lost = self.lost + len(self.damaged)
+        return (lost > _FEW and lost * 2 > self.records) or (
+            self.lost_results > _FEW and self.lost_results * 2 > self.results
+        )
+
     def summary(self) -> str:
         """One sentence a fact, for the notice at the head of the session and for the command line."""
         kinds = ", ".join(f"{kind} ×{count}" for kind, count in sorted(self.skipped.items()))
         first = ", ".join(str(line) for line in self.damaged[:5])
         more = f" and {len(self.damaged) - 5} more" if len(self.damaged) > 5 else ""
         parts = (
+            self.loss,
             f"Imported from {self.format}: {self.understood} of {self.records} records understood.",
             kinds and f"Left out: {kinds}.",
             first and f"Damaged and left out: line {first}{more}.",
