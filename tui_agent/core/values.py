@@ -224,6 +224,18 @@ class VerdictRecord(Value):
     rule: str = ""
 
 
+class HeldFile(Value):
+    """A file that a command left and a program outside would run: out of the way until the operator has answered."""
+
+    path: str
+    why: str
+    """Which program runs or obeys it, and by what."""
+    number: int = 0
+    """Of the line."""
+    line: str = ""
+    """The first one of the file that is new."""
+
+
 class ParentPoint(Value):
     """Where a forked session left its parent: the parent's id and the last event's `seq` it shares."""
 

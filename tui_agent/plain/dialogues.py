@@ -16,7 +16,7 @@ from tui_agent.core.names import POLICIES
 from tui_agent.frontend.lines import approval as approval_text
 from tui_agent.frontend.lines import escalation as escalation_text
 from tui_agent.frontend.lines import server_question as server_text
-from tui_agent.frontend.lines.passages import Choice, Passage, Row, blanks_said, is_plain
+from tui_agent.frontend.lines.passages import Choice, Passage, Row, blanks_said, is_plain, numbered
 from tui_agent.permissions.offers import examples, rules_in_words
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, ServerReply
 from tui_agent.session.fork import DROP, ForkChoice, fork_choice
@@ -60,6 +60,8 @@ def indented(lines: Iterable[str]) -> list[str]:
 
 def approval(asked: ApprovalAsked) -> Dialogue[ApprovalReply]:
     """Whether a call may run. Nothing but one of the words that are offered is an answer."""
+    if asked.held:
+        return (yield from _held(asked))
     question = [
         of_lane(f"Allow {reveal(asked.tool)}?", asked.lane),
         *indented(shown(approval_text.subject(asked.preview, asked.input))),
@@ -91,6 +93,33 @@ def approval(asked: ApprovalAsked) -> Dialogue[ApprovalReply]:
         elif word == "?":
             said = (*question, *_rule(asked, offer))
         line = yield LinePrompt((*said, _ways(asked)))
+
+
+def _held(asked: ApprovalAsked) -> Dialogue[ApprovalReply]:
+    """Whether what a call left may stand. Enter alone takes nothing: it may have been meant for something else."""
+    ways = "t take back (also t REASON), k keep this once, s show."
+    question = [
+        of_lane(approval_text.held_title(asked.held), asked.lane),
+        *indented(shown(approval_text.held_files(asked.held))),
+    ]
+    line = yield LinePrompt((*question, ways))
+    while True:
+        word, _, rest = line.strip().partition(" ")
+        said: list[str] = []
+        match word.lower(), rest.strip():
+            case (("t" | "n" | "no"), reason):
+                return ApprovalReply("deny", reason=reason)
+            case (("k" | "y" | "yes"), ""):
+                return ApprovalReply("once")
+            case "s", "":
+                said = indented(shown(numbered(asked.preview)))
+            case "?", "":
+                said = question
+            case "", "":
+                pass
+            case _:
+                said = ["This does not answer the question; nothing was done."]
+        line = yield LinePrompt((*said, ways))
 
 
 def _rule(asked: ApprovalAsked, offer: int) -> list[str]:

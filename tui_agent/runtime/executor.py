@@ -26,7 +26,7 @@ from tui_agent.core.recovery.rules import Rule
 from tui_agent.permissions.judge import Judgement, looks_at_files
 from tui_agent.permissions.offers import rules_in_words
 from tui_agent.permissions.uses import Use
-from tui_agent.runtime import instructions
+from tui_agent.runtime import held_files, instructions
 from tui_agent.runtime.approvals import Approvals, Rules
 from tui_agent.runtime.checkpointer import Checkpointer
 from tui_agent.runtime.coalesce import ProgressStream
@@ -36,6 +36,7 @@ from tui_agent.runtime.operator import Operator
 from tui_agent.runtime.read_back import comparable, contradiction
 from tui_agent.runtime.recorder import MaskedSecretError, Recorder, RecordingFailed
 from tui_agent.sandbox.mechanisms import Sandbox
+from tui_agent.sandbox.taken_back import TakenBack
 from tui_agent.tools.errors import ToolError, in_words
 from tui_agent.tools.failure_hints import hint_for
 from tui_agent.tools.registry import InvalidCall, ParsedCall, ToolRegistry
@@ -291,6 +292,7 @@ class Executor:
             await self._recorder.barrier()
         self._start(issued)
         progress = ProgressStream(self._recorder, issued.call.id)
+        sandbox = await self._sandbox_of(issued)
         context = ToolContext(
             self._workspace,
             self._output_dir,
@@ -298,8 +300,9 @@ class Executor:
             progress.add,
             self._recorder.new_mask,
             self._recorder.state.known_files,
-            await self._sandbox_of(issued),
+            sandbox,
             partial(self._approvals.may_read, self._recorder.state),
+            partial(self._hold, issued, sandbox) if self._operator.present else None,
         )
         found = await self._instructions(issued)
         try:
@@ -332,6 +335,17 @@ class Executor:
                 )
         finally:
             progress.drop()
+
+    async def _hold(self, issued: _Issued, sandbox: Sandbox, taken: Sequence[TakenBack]) -> str:
+        """Ask what becomes of what a command left for programs outside to run; the time of that is not the call's."""
+        began = time.monotonic()
+        call = issued.call.id, issued.call.name, issued.arguments
+        try:
+            return await held_files.become_of(
+                taken, call, sandbox, self._recorder, self._operator, self._approvals
+            )
+        finally:
+            issued.started_at += time.monotonic() - began
 
     async def _read_back(
         self, tool: str, arguments: dict[str, Any], output: ToolOutput

@@ -32,12 +32,15 @@ class Inside:
     same again and again.
     """
 
-    def __init__(self, sandbox: Sandbox, *, git_settings: bool = True) -> None:
-        """`git_settings`: whether mounts protect the settings of repositories from it."""
+    def __init__(self, sandbox: Sandbox, *, git_settings: bool = True, reports: bool = True) -> None:
+        """`git_settings`: whether mounts protect the settings of repositories from it. `reports`: whether what is taken
+        back is reported at once; else whoever asks about it does that, unless the command is broken off.
+        """
         self.taken: list[TakenBack] = []
         self.ended = False
         self._sandbox = sandbox
         self._git_settings = git_settings
+        self._reports = reports
         self._protected: tuple[Path, ...] = ()
         self._token: frozenset[Path] = frozenset()
         self._looking: asyncio.Task[None] | None = None
@@ -92,9 +95,10 @@ class Inside:
 
     def _note(self, taken: list[TakenBack]) -> None:
         self.taken += taken
-        self._sandbox.report(taken)
+        if self._reports:
+            self._sandbox.report(taken)
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, kind: object, *_: object) -> None:
         watch = self._sandbox.watch
         if watch is None:
             return
@@ -102,6 +106,8 @@ class Inside:
             self._over.set()
             await uncancelled(asyncio.wait([self._looking]))
         self._note(await uncancelled(asyncio.to_thread(watch.end, self._token)))
+        if kind is not None and not self._reports:
+            self._sandbox.report(self.taken)
         if watch.owed:
             rest = asyncio.get_running_loop().create_task(self._rest(watch), name="sandbox-look")
             _RESTS.add(rest)
@@ -112,14 +118,16 @@ class Inside:
         self._sandbox.report(await asyncio.to_thread(watch.settle))
 
 
-def in_words(taken: Sequence[TakenBack]) -> str:
-    """What was taken back from a command, for the model and the operator; "" where nothing was."""
+def in_words(taken: Sequence[TakenBack], *, advises: bool = True) -> str:
+    """What was taken back from a command, for the model and the operator; "" where nothing was. `advises`: says how
+    such a file is written.
+    """
     if not taken:
         return ""
     said = list(dict.fromkeys(map(str, taken)))
     more = f", and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
     text = f"The sandbox undid what a command wrote: {'; '.join(said[:_SHOWN])}{more}."
-    if any(one.kept and not one.path.startswith(".git/") for one in taken):
+    if advises and any(one.kept and not one.path.startswith(".git/") for one in taken):
         text += " If the task needs such a file, write it with write_file, for which the operator is asked."
     return text
 

@@ -6,6 +6,7 @@ there are no mounts. Only the few places of `run_later` are compared, folders by
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -69,7 +70,22 @@ _TOUCHED = frozenset({"obeyed", "rules", "hook", "named", "shadow"})
 """What is nobody's work in progress: it may have been written by somebody else, or be written still."""
 _FIRST_LINE = 120
 """Characters of what a file would have done that are shown."""
+_MAY_STAND: frozenset[Kind] = frozenset({"obeyed", "hook", "named", "shadow"})
+"""What is a file of its own, which the operator may let stand; rules are this program's own, and of git's settings and
+instructions a part is taken out."""
+_SHOWN_WHOLE = 100_000
+"""Bytes of a file up to which it can be shown, and so be asked about."""
 _RUNS = re.compile(rb"^\s*(?:x|exec)\s.*\n?", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class OutOfTheWay:
+    """A file as a command left it: text that can be shown whole, and be put there again."""
+
+    place: Path
+    left: FileState
+    now: FileState
+    """What stands there instead."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +97,11 @@ class TakenBack:
     kept: str = ""
     """Where a copy of it is."""
     line: str = ""
-    """The first line of it that is new."""
+    """The first line of it that is new,"""
+    number: int = 0
+    """and which line of it that is."""
+    file: OutOfTheWay | None = None
+    """What the operator may let stand after all."""
 
     def __str__(self) -> str:
         said = f": `{self.line}`" if self.line else ""
@@ -227,6 +247,21 @@ class Watch:
                 self._accept(path, kind, None)
                 if self._running:
                     self._write_down()
+
+    def let_stand(self, file: OutOfTheWay) -> None:
+        """Put a file where a command left it, byte for byte: the operator says so. Raises `OSError`, also where
+        something else stands there by now.
+        """
+        with self._lock:
+            root = self._root(file.place)
+            if root is None or form_of(root, file.place) != file.now:
+                raise OSError(errno.EEXIST, "something else stands there by now")
+            put(root, file.place, file.left)
+            # Not what is there now is accepted, but what the operator was shown.
+            self._held[file.place] = _Held(_UNKNOWN, file.left)
+            self._unwritten = True
+            if self._running:
+                self._write_down()
 
     def _is_obeyed(self, path: Path) -> bool:
         return (
@@ -471,7 +506,9 @@ class Watch:
                 TakenBack(str(shown), f"{self._why(path, kind)}; it could not be undone: {error.strerror}")
             )
             return
-        taken.append(TakenBack(str(shown), self._why(path, kind), kept, _new_line(held.form, form)))
+        number, line = _new_line(held.form, form)
+        file = OutOfTheWay(path, form, wanted) if kind in _MAY_STAND and _can_be_shown(form, wanted) else None
+        taken.append(TakenBack(str(shown), self._why(path, kind), kept, line, number, file))
         # What is there by now may be something else again.
         self._held[path] = _Held(_UNKNOWN, wanted)
 
@@ -580,16 +617,32 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _new_line(before: FileState, form: FileState) -> str:
-    """The first line of a file that did not stand in it before, for people to read; "" of what is no text."""
+def _new_line(before: FileState, form: FileState) -> tuple[int, str]:
+    """The first line of a file that did not stand in it before, for people to read, and its number. "" of what is no
+    text; comments only where there is nothing else.
+    """
     if form.kind == "link":
-        return revealed_line(f"a link to {os.fsdecode(form.content)}", _FIRST_LINE)
+        return 0, revealed_line(f"a link to {os.fsdecode(form.content)}", _FIRST_LINE)
     if form.kind != "file" or not form.whole or b"\0" in form.content[:1000]:
-        return ""
+        return 0, ""
     known = set(before.content.splitlines())
-    new = (line.strip() for line in form.content.splitlines() if line not in known)
-    said = next((line for line in new if line and line != b"{" and not line.startswith(b"#!")), b"")
-    return revealed_line(said.decode("utf-8", "replace").replace("`", "'"), _FIRST_LINE)
+    lines = enumerate(form.content.splitlines(), 1)
+    new = [(number, line.strip()) for number, line in lines if line not in known]
+    telling = [(number, line) for number, line in new if line and line != b"{" and not line.startswith(b"#!")]
+    acting = (one for one in telling if not one[1].startswith(b"#"))
+    number, said = next(acting, telling[0] if telling else (0, b""))
+    return number, revealed_line(said.decode("utf-8", "replace").replace("`", "'"), _FIRST_LINE)
+
+
+def _can_be_shown(form: FileState, before: FileState) -> bool:
+    """Whether an operator can be shown what would stand there. What a link leads to may change later."""
+    if form.kind != "file" or not form.whole or len(form.content) > _SHOWN_WHOLE or b"\0" in form.content:
+        return False
+    try:
+        form.content.decode()
+    except UnicodeDecodeError:
+        return False
+    return before.kind in {"nothing", "file"} and before.whole
 
 
 def _lasting(signature: tuple[int, ...]) -> tuple[int, ...]:

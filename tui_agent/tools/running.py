@@ -70,15 +70,16 @@ async def run_command(
     *,
     sandbox: Sandbox,
     git_settings: bool = True,
+    reports: bool = True,
 ) -> CommandEnd:
     """Run to the end, for `seconds` (None: as long as it takes), or until cancelled; in each case nothing of the
     command runs afterwards.
 
     `grace` is the time in seconds between SIGTERM and SIGKILL. Output goes to `capture`, pieces of it to
-    `progress`. `git_settings`: whether mounts protect the settings of repositories from it. Raises `ToolError` when the
-    command could not be started.
+    `progress`. `git_settings`: whether mounts protect the settings of repositories from it. `reports`: whether the
+    sandbox reports what it took back. Raises `ToolError` when the command could not be started.
     """
-    inside = Inside(sandbox, git_settings=git_settings)
+    inside = Inside(sandbox, git_settings=git_settings, reports=reports)
     async with inside:
         ended = await _run(argv, cwd, seconds, grace, capture, progress, inside, sandbox)
     return replace(ended, taken=tuple(inside.taken), persisted=inside.ended)

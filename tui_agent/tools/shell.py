@@ -118,13 +118,17 @@ class Bash:
                 context.progress,
                 sandbox=context.sandbox,
                 git_settings=not changes_git_settings(str(arguments["command"])),
+                reports=context.hold is None,
             )
+            said = taken_back_in_words(ended.taken)
+            if context.hold is not None and ended.taken:
+                said = await context.hold(ended.taken)
         except BaseException:
             await asyncio.to_thread(capture.discard)
             raise
         text, whole = await asyncio.to_thread(capture.finish)
         text = printable(text).replace("\0", "\ufffd").rstrip("\n")
-        text = "\n".join(filter(None, (text, taken_back_in_words(ended.taken))))
+        text = "\n".join(filter(None, (text, said)))
         if ended.persisted:
             raise ToolError(
                 f"The command was ended with all it had started, because it wrote again what the "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +12,7 @@ from tui_agent.permissions.uses import Uses
 from tui_agent.sandbox.mechanisms import Sandbox
 
 if TYPE_CHECKING:
+    from tui_agent.sandbox.taken_back import TakenBack
     from tui_agent.tools.workspace import Workspace
 
 
@@ -74,6 +75,9 @@ class ToolContext:
     """The sandbox of commands."""
     may_read: Callable[[str], bool] = lambda _: True
     """Whether no permission rule keeps a file of the workspace from being read, for tools that read many."""
+    hold: Callable[[Sequence[TakenBack]], Awaitable[str]] | None = None
+    """Asks the operator about what the sandbox took back of a command, and says what became of it; None: nobody can be
+    asked."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from tui_agent.console.cards.approval import ApprovalCard
 from tui_agent.console.cards.card import Card
 from tui_agent.console.cards.escalation import EscalationCard
 from tui_agent.console.cards.gate import GateCard
+from tui_agent.console.cards.held import HeldCard
 from tui_agent.console.cards.server import ServerCard
 from tui_agent.console.cards.watched import WatchedCard
 from tui_agent.frontend.lines.escalation import attempts_before
@@ -28,6 +29,8 @@ def make_card(question: AnyQuestion, state: RunState) -> Card:
     match question:
         case WatchedQuestion():
             return WatchedCard(question, attempts_before(state, question.asked))
+        case ApprovalQuestion() if question.asked.held:
+            return HeldCard(question)
         case ApprovalQuestion():
             return ApprovalCard(question)
         case EscalationQuestion():

@@ -89,6 +89,7 @@ from tui_agent.core.values import (
     Contradiction,
     Failure,
     Fault,
+    HeldFile,
     Image,
     Kept,
     KeptBreaker,

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from tui_agent.core.events.base import Event
 from tui_agent.core.names import Level
-from tui_agent.core.values import VerdictRecord
+from tui_agent.core.values import HeldFile, VerdictRecord
 
 
 class VerdictReached(Event):
@@ -81,6 +81,8 @@ class ApprovalAsked(Event):
     """Which rule makes it ask, or why none lets it run."""
     rule: str = ""
     """What journals of earlier versions remembered; it allows nothing any more."""
+    held: tuple[HeldFile, ...] = ()
+    """It is not asked whether the call may run, but whether what it left may stand: all of it (`once`) or nothing."""
     lane: str = ""
     """What the sub-agent does whose call it is; empty: it is the run's own."""
 

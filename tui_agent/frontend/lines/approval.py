@@ -3,14 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tui_agent.frontend.lines.passages import GAP, Passage, diff_passages, numbered
+from tui_agent.frontend.lines.passages import GAP, Choice, Passage, diff_passages, numbered
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    pass
+    from tui_agent.core.events import HeldFile
+
+KEEP = (
+    Choice("t", "take back", "deny"),
+    Choice("k", "keep (this once)", "once"),
+    Choice("s", "show", "show"),
+)
+"""What becomes of files that a command left; the first is what happens when nothing else is said."""
+
+
+def held_title(held: Sequence[HeldFile]) -> str:
+    """What is asked of them."""
+    return (
+        "Keep what the command left?" if len(held) == 1 else f"Keep {len(held)} files that the command left?"
+    )
+
+
+def held_files(held: Sequence[HeldFile]) -> Iterable[Passage]:
+    """Each file with the program that would run it, and the first line of it that is new."""
+    for file in held:
+        line = f" · line {file.number}: {one_line(file.line, 160)}" if file.line else ""
+        yield Passage(f"{one_line(file.path, 200)} · {one_line(file.why, 200)}{line}", "code")
+    what = "It is" if len(held) == 1 else "They are"
+    yield Passage(f"{what} out of the way until you answer; no answer takes back.", "muted")
 
 
 def subject(preview: str, arguments: Mapping[str, Any]) -> Iterable[Passage]:
