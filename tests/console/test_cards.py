@@ -24,6 +24,7 @@ from tui_agent.core.events import (
     FailureKind,
     Fault,
     FaultKind,
+    HeldFile,
     IterationFinished,
     IterationStarted,
     Mode,
@@ -1241,3 +1242,39 @@ def test_a_question_about_the_model_names_the_tries_of_that_call_alone() -> None
 
 def test_a_card_can_be_fitted_before_its_editor_is_on_the_screen() -> None:
     ArgumentsEditor({"command": "make"}).fit(5)
+
+
+@pytest.mark.parametrize(
+    ("keys", "decision"),
+    [
+        (("k", "enter"), "once"),
+        (("s", "enter", "k", "enter"), "once"),
+        (("enter",), "deny"),
+        (("escape",), "deny"),
+        (("s", "enter", "t", "enter"), "deny"),
+    ],
+)
+async def test_what_a_command_left_is_taken_back_unless_it_is_kept_by_its_letter(
+    keys: tuple[str, ...], decision: str
+) -> None:
+    hook = HeldFile(
+        path=".githooks/pre-commit",
+        why="git runs it (core.hookspath in ~/.gitconfig)",
+        number=2,
+        line="touch MARKER",
+    )
+    async with live() as console:
+        asked = console.ask(held=(hook,), preview="#!/bin/sh\ntouch MARKER\nsecond", rules=())
+        await console.card_appears()
+        await console.time_passes(1.5)
+        shown = " ".join(console.shown().split())
+        assert ".githooks/pre-commit · git runs it (core.hookspath in ~/.gitconfig) · line 2: touch" in shown
+        assert "second" not in shown
+        for key in keys:
+            await console.press(key)
+            if key == "s":
+                await console.time_passes(0.5)
+                assert "second" in console.shown()
+            if asked.done():
+                break
+        assert (await asked).decision == decision

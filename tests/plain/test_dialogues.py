@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
+from tui_agent.core.events import ApprovalAsked, EscalationRaised, HeldFile, ServerAsked
 from tui_agent.frontend.lines.escalation import EarlierFailure
 from tui_agent.plain import dialogues
 from tui_agent.plain.dialogues import LinePrompt
@@ -190,3 +190,45 @@ def test_a_fork_goes_as_it_went_but_for_what_is_entered(
         assert "There is no policy nonsense" in "".join(said) or "nonsense" not in lines
         assert "  Which port?" in said
         assert "  Try another way." in said
+
+
+def left(**changes: Any) -> ApprovalAsked:
+    files = (
+        HeldFile(
+            path=".githooks/pre-commit",
+            why="git runs it (core.hookspath in ~/.gitconfig)",
+            number=2,
+            line="touch MARKER",
+        ),
+        HeldFile(path="a\x1b[2K.envrc", why="direnv obeys it by itself", number=1, line="evil"),
+    )
+    return asked(rules=(), others=(), held=files, preview="#!/bin/sh\n\x1b[2Kwhole", **changes)
+
+
+@pytest.mark.parametrize(
+    ("lines", "answer"),
+    [
+        (["k"], ApprovalReply("once")),
+        (["Yes"], ApprovalReply("once")),
+        (["t"], ApprovalReply("deny")),
+        (["n"], ApprovalReply("deny")),
+        (["t not in this project"], ApprovalReply("deny", "not in this project")),
+        (["s", "?", "", "k"], ApprovalReply("once")),
+        (["keep", "k please", "a", "w", "e", "kk"], None),
+    ],
+)
+def test_only_an_offered_word_lets_stand_what_a_command_left(
+    lines: list[str], answer: ApprovalReply | None
+) -> None:
+    assert held(dialogues.approval(left()), *lines)[0] == answer
+
+
+def test_what_a_command_left_is_shown_with_who_runs_it_and_whole_where_that_is_asked_for() -> None:
+    first = "\n".join(held(dialogues.approval(left()))[1])
+    row = ".githooks/pre-commit · git runs it (core.hookspath in ~/.gitconfig) · line 2: touch MARKER"
+    assert row in first
+    assert "Keep 2 files that the command left?" in first
+    assert "whole" not in first
+    whole = "\n".join(held(dialogues.approval(left()), "s")[1])
+    assert "whole" in whole
+    assert "\x1b" not in whole

@@ -27,7 +27,7 @@ class Looking(ScriptedOperator):
     """Notes what stands in the workspace while it is asked, and does something in it."""
 
     folder: Path = Path()
-    reply: ApprovalReply | None = ApprovalReply("deny")
+    reply: ApprovalReply | None = None
     does: str = ""
     there: list[str] = field(default_factory=list)
     is_asked: asyncio.Event = field(default_factory=asyncio.Event)
@@ -153,7 +153,7 @@ async def test_a_question_that_is_broken_off_leaves_it_taken_back_also_for_who_r
     assert replayed(live.session).approvals == (waiting,)
     killed = tmp_path / "killed"
     shutil.copytree(live.session.folder, killed)
-    live.session.interrupt()
+    await live.session.interrupt()
     await running
     await live.close()
     assert not (workspace / ".envrc").exists()
