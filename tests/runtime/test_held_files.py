@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -151,8 +150,8 @@ async def test_a_question_that_is_broken_off_leaves_it_taken_back_also_for_who_r
     # So the journal is found after a kill.
     await live.session.recorder.barrier()
     assert replayed(live.session).approvals == (waiting,)
-    killed = tmp_path / "killed"
-    shutil.copytree(live.session.folder, killed)
+    journal = live.session.folder / "events.jsonl"
+    killed = journal.read_bytes()
     await live.session.interrupt()
     await running
     await live.close()
@@ -161,8 +160,7 @@ async def test_a_question_that_is_broken_off_leaves_it_taken_back_also_for_who_r
     assert live.state.approvals == ()
     assert live.of(events.ApprovalAnswered) == []
     if killed_instead:
-        shutil.rmtree(live.session.folder)
-        killed.rename(live.session.folder)
+        journal.write_bytes(killed)
     again = await start_session(
         tmp_path, [DONE], operator=ScriptedOperator(), resume=live.session.folder, sandbox="auto"
     )
