@@ -203,14 +203,15 @@ async def test_changed_while_asked(tmp_path: Path) -> None:
 
 
 @attack(
-    "The name of a tool in Cyrillic letters, in other letter case, with spaces or a zero-width character",
-    "No tool runs, and nothing is asked",
+    "A tool's name in Cyrillic letters, with a zero-width or null character; in other case, with spaces, a prefix",
+    "No tool runs by the first; by the others it is asked for as the tool that it is",
 )
 async def test_names_of_tools(tmp_path: Path) -> None:
-    names = ("b\u0430sh", "Bash", " bash", "bash ", "bash\u200b", "bash\0", "functions.bash")
-    calls = [{"calls": [{"tool": name, "args": {"command": "touch PWNED"}}]} for name in names]
+    strange = ("b\u0430sh", "bash\u200b", "bash\0")
+    near = ("Bash", " bash", "bash ", "functions.bash")
+    calls = [{"calls": [{"tool": name, "args": {"command": "touch PWNED"}}]} for name in (*strange, *near)]
     live = await asked_for(tmp_path, *calls)
-    assert live.operator.asked == []
+    assert [question.tool for question in live.operator.asked] == ["bash"] * len(near)
     assert not (tmp_path / "workspace" / "PWNED").exists()
 
 

@@ -243,11 +243,13 @@ class Absent(ScriptedOperator):
 )
 async def test_a_question_goes_with_the_call_for_which_it_was_asked(tmp_path: Path) -> None:
     script = turns(call("raw__echo"))
-    async with session_with(tmp_path, {"raw": raw("waits", timeout=200)}, script, operator=Absent()) as live:
+    async with session_with(
+        tmp_path, {"raw": raw("waits", timeout=1_000)}, script, operator=Absent()
+    ) as live:
         await connected(live, "raw")
         await live.session.submit("go")
         await live.until(lambda state: state.server_questions)
-        await asyncio.sleep(0.4)
+        await asyncio.sleep(1.2)
         assert live.state.server_questions, "a question stops the clock of the call"
         await live.session.interrupt()
         await live.until(lambda state: not state.server_questions)

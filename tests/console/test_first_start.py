@@ -31,7 +31,7 @@ SOMETHING = Discovery(
             "Ollama", "127.0.0.1:11434", "http://127.0.0.1:9/v1", (ServedModel("openai/qwen3", 32_768),)
         ),
     ),
-    (Provider("openai", "OPENAI_API_KEY", (KnownModel("openai/gpt-5", 400_000, 1.25, 10.0),)),),
+    (Provider("openai", "OPENAI_API_KEY", "openai", (KnownModel("openai/gpt-5", 400_000, 1.25, 10.0),)),),
 )
 
 

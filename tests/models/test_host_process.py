@@ -298,7 +298,7 @@ main(["run", "hello", "--model", "openai/x"])
 def test_run_begins_the_host_before_it_imports_what_reads_the_settings(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", BEGUN],
-        env=host_environment({**environment(), "HOME": str(tmp_path), "AGENT_TUI_HOST_MINUTES": "0"}),
+        env=host_environment({**environment(), "HOME": str(tmp_path)}),
         capture_output=True,
         text=True,
         timeout=LONGEST,

@@ -186,7 +186,7 @@ def test_the_key_is_typed_unseen_while_the_question_about_it_waits(
             terminal.send("\r")
             terminal.shows("outweighs it")
             if not plain:
-                terminal.send("r")
+                terminal.send("r\r")
                 terminal.shows("hello there")
             assert RIGHT.encode() not in terminal.output
         finally:

@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 
 from tui_agent.config.errors import nearest
 from tui_agent.core.names import APPROVALS, ON_LIMIT, POLICIES, REASONING_EFFORTS, SANDBOX_MODES
-from tui_agent.terminal_text import one_line
 
 
 class UsageError(Exception):
@@ -210,6 +209,7 @@ def add_cluster_option(parser: Parser) -> None:
 def say_of_open_cluster(address: str) -> None:
     """A line on standard error where anybody on the way to a cluster could have code run, here too."""
     from tui_agent.cluster import is_open
+    from tui_agent.terminal_text import one_line
 
     if is_open(address):
         sys.stderr.write(

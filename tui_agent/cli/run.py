@@ -82,6 +82,7 @@ async def _run_in(namespace: Namespace, task: str) -> int:
 
     given = ConsoleArguments(overrides(namespace), namespace.config and Path(namespace.config))
     begun = host_start.begin_early(wanted_early("model", given), wanted_early("api_base", given))
+    await asyncio.sleep(0)  # the host's process is there before anything is imported beside it
     try:
         with no_collection():
             settings, resume = await asyncio.to_thread(_settings, namespace)

@@ -13,7 +13,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from tui_agent.models.server_window import answer_of, window_in
+from tui_agent.models.server_window import answer_of, http_library, window_in
 
 if TYPE_CHECKING:
     import httpx
@@ -71,14 +71,12 @@ async def find_servers(
     addresses: Iterable[str] = (), usual: Mapping[str, str] = USUAL, patience: float = PATIENCE
 ) -> list[ModelServer]:
     """The servers at `addresses` and at the usual ports that answer within `patience` seconds."""
-    import httpx
-
     asked = {address: make for make, address in usual.items()}
     for address in addresses:
         asked.setdefault(address.rstrip("/").removesuffix("/v1"), "")
     if not asked:
         return []
-    async with httpx.AsyncClient(timeout=patience, trust_env=False) as client:
+    async with http_library().AsyncClient(timeout=patience, trust_env=False) as client:
         tasks = [asyncio.ensure_future(_server(client, address, make)) for address, make in asked.items()]
         _, late = await asyncio.wait(tasks, timeout=patience)
         for task in late:

@@ -96,6 +96,7 @@ def load() -> Any:
 
 def _import() -> Any:
     import openai
+    import openai.resources.chat  # otherwise the first call imports it
 
     return openai
 

@@ -23,6 +23,7 @@ from tui_agent.disk import with_home
 from tui_agent.permissions.commands import SimpleCommand, Word, read_command
 from tui_agent.permissions.programs import MOST_WRAPPERS, within
 from tui_agent.quantities import counted
+from tui_agent.untrusted_files import content
 
 _MOST = 5_000
 """Files that are looked at for one command."""
@@ -326,7 +327,7 @@ class _Git:
             return False
         full = self._root / path
         try:
-            data = os.fsencode(full.readlink()) if stat.S_ISLNK(status.st_mode) else full.read_bytes()
+            data = os.fsencode(full.readlink()) if stat.S_ISLNK(status.st_mode) else content(full, _LARGEST)
         except OSError:
             return True
         make = hashlib.sha256 if len(blob) == 64 else hashlib.sha1

@@ -78,7 +78,7 @@ def above(workspace: Path) -> tuple[Instructions, ...]:
     Another user may make a `.git` above, as in /tmp: nothing of theirs counts.
     """
     workspace = workspace.resolve()
-    owners = {0, os.geteuid(), workspace.stat().st_uid}
+    owners = {0, os.geteuid(), *filter(None, [_owner(workspace)])}
     root = next(
         (folder for folder in [workspace, *workspace.parents] if _owner(folder / ".git") in owners), workspace
     )

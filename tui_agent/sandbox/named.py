@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from pathlib import Path
 from tui_agent import processes
 from tui_agent.sandbox.git_settings import LARGEST, is_harmless, is_include, read_settings
 from tui_agent.sandbox.hook_managers import managed_by
+from tui_agent.untrusted_files import head
 
 _PATIENCE = 5.0
 """Seconds for git to say where its settings are."""
@@ -312,10 +312,6 @@ def _shown(file: Path) -> str:
 def _text(file: Path, largest: int) -> bytes:
     """The beginning of a regular file; nothing of any other."""
     try:
-        handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        return head(file, largest)
     except (OSError, ValueError):
         return b""
-    with os.fdopen(handle, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return b""
-        return stream.read(largest)

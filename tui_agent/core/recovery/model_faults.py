@@ -282,6 +282,10 @@ def _limits(policy: RecoveryPolicy, fault: Fault) -> bool:
     return fault.kind in TRANSIENT and asked > policy.retry_after_cap and not _too_large(fault)
 
 
+_BRIEF_WAITS = 3
+"""Short waits for a limit that nobody chose to wait for."""
+
+
 def _limited(
     policy: RecoveryPolicy,
     faults: ModelFaults,
@@ -299,7 +303,8 @@ def _limited(
     known = fault.kind is FaultKind.USAGE_LIMIT
     said = f"{limit_words(fault, now)}: {_words(fault)}" if known else _asks_to_wait(fault)
     brief = known and fault.resets_at is not None and left <= policy.retry_after_cap
-    chosen = on_limit or ("wait" if brief else None)
+    # A limit that stands after the moment of its reset is not waited for by itself for ever.
+    chosen = on_limit or ("wait" if brief and faults.limits < _BRIEF_WAITS else None)
     if chosen == "wait" and faults.limit_waited + left <= wait_at_most:
         return FaultPlan("wait", f"{said} The run waits.", left, until=until)
     unused = _unused(faults, fallbacks)

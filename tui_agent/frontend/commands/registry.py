@@ -12,7 +12,6 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from tui_agent.core.names import APPROVALS, POLICIES
-from tui_agent.terminal_text import one_line
 
 
 class Completion(NamedTuple):
@@ -325,6 +324,8 @@ def command_behind(text: str, before: str = "") -> str:
 
 
 def said_of_command_behind(command: str) -> str:
+    from tui_agent.terminal_text import one_line  # not before the first paint
+
     return (
         f"{one_line(command, 60)} stands behind a text and would be sent as a part of it. Nothing was sent: Enter "
         "sends all of it, and a command that is to be carried out stands alone."
