@@ -28,7 +28,6 @@ from tui_agent.models.fault_words import (
     codes_in,
     figures_in,
     innermost,
-    is_error,
     readable,
     says_nothing,
     status_in,
@@ -37,8 +36,6 @@ from tui_agent.models.fault_words import (
 from tui_agent.models.http_guard import AnsweredWithError, RefusedAnswerError
 from tui_agent.models.masking import masked
 from tui_agent.models.unread_call import unread_call
-
-__all__ = ["fault_from", "fault_of_answer", "fault_of_words", "is_error", "made"]
 
 _MESSAGE_LIMIT = 1_500
 _JUDGED = 4_000
