@@ -53,7 +53,9 @@ def end(pid: int) -> None:
 
 
 def carried_out(work: Callable[[], bytes], *, seconds: float, memory: int) -> bytes:
-    """What `work` gives, in a process of its own. Raises `TimeoutError`, and `MemoryError` where it gives nothing."""
+    """The result of `work`, in a process of its own. Raises `TimeoutError`, and `MemoryError` if there is no
+    result.
+    """
     pid, channel = fork(lambda theirs: theirs.sendall(work()), memory)
     said = bytearray()
     ends = time.monotonic() + seconds

@@ -87,13 +87,15 @@ def _as_json(value: object) -> str:
 
 
 def main_argument(tool: str, arguments: Mapping[str, Any]) -> str:
-    """The name of the argument that tells most, a text; "" where none does."""
+    """The name of the argument that tells most, a text; "" if none does."""
     names = (_MAIN_ARGUMENT.get(tool, ""), *_USUAL_NAMES)
     return next((name for name in names if isinstance(arguments.get(name), str) and arguments[name]), "")
 
 
 def _parsed(raw: str) -> Mapping[str, Any]:
-    """What a call's text says while nobody has parsed it yet; nothing where it is too long to parse at each draw."""
+    """The arguments in a call's text that nobody has parsed yet; {} if the text is too long to parse at each
+    draw.
+    """
     try:
         found = json.loads(raw) if len(raw) <= _PARSED else None
     except (ValueError, RecursionError):
@@ -110,7 +112,7 @@ def shortened(text: str, limit: int = _LIMIT) -> str:
 
 
 def _rest(tool: str, arguments: Mapping[str, Any]) -> str:
-    """The second argument that matters: where a search looks, from which line a read begins."""
+    """The second argument that matters: the folder of a search, the first line of a read."""
     if tool == "grep":
         where = arguments.get("path") or arguments.get("glob")
         return f" in {one_line(where, 120)}" if isinstance(where, str) and where else ""

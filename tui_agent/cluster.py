@@ -85,10 +85,10 @@ def spread(
 ) -> Iterator[tuple[int, Future[Result]]]:
     """Carry `function` out on each item: the item's position and its ended future, as they end.
 
-    `items` are taken as places get free, so that neither they nor their results pile up: one ahead, or none where they
-    are not `repeatable`. `processes` counts where `cluster` is no address. A worker that is killed loses nothing: what
-    it held runs again. Under Dask, what takes far longer than all else is begun a second time where it is `repeatable`,
-    and the first result counts. Raises `ClusterError`.
+    `items` are taken as places get free, so that neither they nor their results pile up: one ahead, or none
+    if they are not `repeatable`. `processes` counts if `cluster` is no address. A worker that is killed loses
+    nothing: its items run again. Under Dask, an item that takes far longer than all others is begun a second
+    time if it is `repeatable`, and the first result counts. Raises `ClusterError`.
     """
     ended: SimpleQueue[tuple[int, Future[Result]]] = SimpleQueue()
     begun: dict[int, _Begun] = {}
@@ -200,7 +200,7 @@ def _end_with_parent(parent: int) -> None:
 
 
 def is_open(cluster: str) -> bool:
-    """Whether the address is of another machine, and its connections are known by no certificate."""
+    """True if the address is of another machine, and its connections are known by no certificate."""
     address = urlsplit(cluster if "://" in cluster else f"tcp://{cluster}")
     local = cluster in {LOCAL, DASK_HERE} or address.scheme == "inproc"
     here = (address.hostname or "").startswith("127.") or address.hostname in {"localhost", "::1"}
@@ -267,7 +267,7 @@ def _check_workers(client: Client, address: str) -> None:
 
 
 def installed_version() -> str:
-    """What a worker has."""
+    """The resources of a worker."""
     return __version__
 
 

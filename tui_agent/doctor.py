@@ -1,4 +1,4 @@
-"""What a run needs, looked at one by one: each finding says what was found, and what to do about it.
+"""Findings about each thing that a run needs: the fact, and the step to take.
 
 No key is printed or sent anywhere, and nothing is contacted but the `api_base` that is configured, and that
 only with an unauthenticated connection: the question is whether something listens.
@@ -49,7 +49,7 @@ Status = Literal["ok", "advice", "broken"]
 REACH_TIMEOUT = 3.0
 """Seconds to wait for the model's server to accept a connection."""
 LEAST_FREE = 100 * 1024 * 1024
-"""Bytes that should be free where sessions are kept."""
+"""Bytes that should be free on the disk of the sessions."""
 COMPROMISED_LITELLM = frozenset({"1.82.7", "1.82.8", "1.107.0"})
 """Releases that carried foreign code (1.82.7, 1.82.8) or are reported to (1.107.0)."""
 LITELLM = ",".join(["litellm>=1.80,<2", *(f"!={version}" for version in sorted(COMPROMISED_LITELLM))])
@@ -57,7 +57,7 @@ LITELLM = ",".join(["litellm>=1.80,<2", *(f"!={version}" for version in sorted(C
 
 @dataclass(frozen=True)
 class Check:
-    """One finding. `todo` is empty where nothing is to be done."""
+    """One finding. `todo` is empty if nothing is to be done."""
 
     name: str
     status: Status
@@ -72,11 +72,11 @@ class Report:
     checks: tuple[Check, ...]
     settings: dict[str, dict[str, str]] = field(default_factory=dict)
     servers: tuple[KeptServer, ...] = ()
-    """What runs learnt of servers."""
+    """Habits of servers that runs have learnt."""
 
     @property
     def healthy(self) -> bool:
-        """Whether nothing must be put right before a run."""
+        """True if nothing must be put right before a run."""
         return all(check.status != "broken" for check in self.checks)
 
 
@@ -261,7 +261,7 @@ def _state_folder(settings: Settings) -> Check:
 
 
 def _habits_file(settings: Settings) -> list[Check]:
-    """What is wrong with the file of what was learnt of servers; nothing where it can be used."""
+    """A fault of the file of servers' learnt habits; "" if it can be used."""
     problem = kept_habits.read(settings.state_dir)[1]
     todo = (
         "nothing: it is written anew with the next lesson, or `agent-tui doctor --forget-habits` does it now"
@@ -291,7 +291,7 @@ def _named(server: KeptServer) -> str:
 
 
 def _mcp_servers(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
-    """The configured MCP servers; none is started. Nothing where none is configured."""
+    """The configured MCP servers; none is started. Nothing if none is configured."""
     configured = load_servers(settings.workspace, environ)
     if not configured.entries and not configured.problems:
         return []
@@ -340,7 +340,7 @@ def _size(count: int) -> str:
 
 
 def check_sandbox(settings: Settings) -> Check:
-    """What enforces the sandbox policy here, each mechanism really tried."""
+    """Mechanisms that enforce the sandbox policy here, each really tried."""
     chosen = settings.sandbox
     if chosen.mode == "off":
         return Check("sandbox", "advice", "off: commands can do what you can", "--sandbox auto")

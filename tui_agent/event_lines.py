@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Signs(NamedTuple):
-    """What a line of each kind begins with."""
+    """The beginning of each kind of line."""
 
     ok: str
     found: str
@@ -38,7 +38,7 @@ WORDS = Signs(
 
 
 def event_line(event: events.Event, signs: Signs, answer: Answer = "") -> str:
-    """The line; empty for an event that needs none. `answer`: what a result says where it is no failure."""
+    """The line; empty for an event that needs none. `answer`: the text of a result that is no failure."""
     if isinstance(event, events.ToolFailed):
         return _ended(event, signs, answer)
     make = _MAKERS.get(type(event))

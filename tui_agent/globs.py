@@ -44,8 +44,8 @@ def path_pattern(pattern: str) -> re.Pattern[str]:
 def translate(glob: str) -> str:
     """The source of a regular expression that matches what `glob` does, as a whole. Raises `GlobError`.
 
-    Whatever stands between two stars is matched at the first place where it fits, and never tried again: that
-    is enough for a glob, and keeps the time linear where backtracking could take years.
+    The text between two stars is matched at the first place that fits, and never tried again: that is enough
+    for a glob, and keeps the time linear, while backtracking could take years.
     """
     first, *rest = ("/".join(map(_segment, _split(block, "/"))) for block in _split(_parts(glob), "**/"))
     if not rest:
@@ -126,7 +126,7 @@ def _alternatives(glob: str) -> list[str]:
 
 
 def _first_braces(glob: str) -> tuple[str, list[str], str] | None:
-    """What is before, in and after the first outermost braces; None where there are none."""
+    """The text before, in and after the first outermost braces; None if there are none."""
     at, depth, opening, comma = 0, 0, 0, 0
     options: list[str] = []
     while at < len(glob):

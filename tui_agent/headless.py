@@ -72,7 +72,7 @@ class HeadlessOperator:
         return ApprovalReply("deny", reason, by="policy")
 
     async def answer(self, raised: EscalationRaised) -> EscalationReply:
-        """What `--on-escalation` says, to whatever is asked."""
+        """The answer of `--on-escalation`, to every question."""
         return EscalationReply(self.on_escalation, by="policy")
 
     async def consult(self, asked: ServerAsked) -> ServerReply:
@@ -88,8 +88,8 @@ async def run_headless(settings: Settings, task: str, *, model: Model, resume: P
     """Run `task`, print what `settings.output` asks for, and return the exit code.
 
     `resume` is the folder of a session to go on with: a run that its process left open goes on, with all its
-    counters, and `task` is the operator's next message to it. `model` is closed with it. Raises `SessionError` where no
-    session can be opened.
+    counters, and `task` is the operator's next message to it. `model` is closed with it. Raises
+    `SessionError` if no session can be opened.
     """
     outlet = Outlet(sys.stdout)
     shown = presenter(settings.output, outlet, sys.stderr)
@@ -191,7 +191,7 @@ def _handle_signals(handler: Callable[[int, FrameType | None], None]) -> Callabl
 
 
 def _ending_signals() -> tuple[signal.Signals, ...]:
-    """SIGHUP only where the process is not to outlive its terminal (`nohup`)."""
+    """SIGHUP only if the process is not to outlive its terminal (`nohup`)."""
     if sys.platform == "win32" or signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         return (signal.SIGINT, signal.SIGTERM)
     return (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -1,4 +1,4 @@
-"""What a run without a screen prints: `text` for people, `json` and `jsonl` for programs.
+"""Output of a run without a screen: `text` for people, `json` and `jsonl` for programs.
 
 Standard output carries the result alone (`text`: the answer; `json`: one object; `jsonl`: events, then the
 object); everything else goes to standard error. Text from outside is made safe before a terminal gets it.
@@ -48,7 +48,7 @@ class Outlet:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether a person sees it as it comes."""
+        """True if a person sees it as it comes."""
         return self._stream.isatty()
 
 
@@ -80,7 +80,7 @@ def presenter(kind: OutputForm, outlet: Outlet, errors: TextIO) -> Presenter:
 
 
 _NOTICES = (events.Notice, events.HookReported, events.ServerChanged)
-"""What a person wants to know who started the run for a program."""
+"""Facts for a person who started the run for a program."""
 
 
 class _Json:
@@ -144,7 +144,9 @@ class _Text:
                     self._line(line)
 
     def result(self, result: RunResult) -> None:
-        """How it ended, where there is something to say of it; then the answer, unless the person has just read it."""
+        """The end of the run, if there is something to say of it; then the answer, unless the person has just
+        read it.
+        """
         self._end_line()
         if result.reason or result.outcome is not events.Outcome.ANSWERED:
             self._line(f"agent-tui: {result.outcome.in_words}: {one_line(result.reason)}{self._rule}")

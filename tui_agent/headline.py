@@ -44,7 +44,7 @@ def headline(message: str, limit: int = 400) -> str:
 
 
 def last_line(text: str) -> str:
-    """The last line of an output that has a letter or a digit, safe, without its decoration; "" where none has."""
+    """The last line of an output that has a letter or a digit, safe, without its decoration; "" if none has."""
     lines = text[-_LOOKED_AT:].split("\n")
     said = next((line.strip() for line in reversed(lines) if any(map(str.isalnum, line))), "")
     return one_line(_DECORATION.sub("", _DECORATION.sub("", said)))
@@ -71,7 +71,7 @@ def innermost(error: str) -> list[str]:
 _FRAME = re.compile(r'\s*File "[^"]{1,300}", line \d+')
 _MARKED = re.compile(r">\s")
 _PLACE = re.compile(r"^[\w./@+-]{1,200}:\d+(?::\d+)?:\s")
-"""Where a traceback, a test's report, a compiler name their source."""
+"""The lines of a traceback, a test's report or a compiler that name their source."""
 _SCHEMA = re.compile(r'\s*(?:\{\s*$|\{.*"(?:type|properties|required)":|"(?:type|properties|required)":)')
 
 

@@ -42,7 +42,7 @@ def packages(*requirements: str) -> str:
 
 
 def _in_environment_of_its_own(requirements: Sequence[str]) -> str:
-    """The command where pipx or uv keeps an environment for this program; empty where neither does."""
+    """The command of pipx or uv, if one of them keeps an environment for this program; else empty."""
     prefix = Path(sys.prefix)
     if not requirements:
         return ""
@@ -64,7 +64,7 @@ def _quoted(requirements: Sequence[str]) -> str:
 
 
 def _distribution() -> Distribution | None:
-    """What is installed of this very copy; None where it runs from its folder."""
+    """The installed distribution of this very copy; None if it runs from its folder."""
     from importlib import metadata  # hints are rare, and it takes long to import
 
     try:
@@ -77,7 +77,7 @@ def _distribution() -> Distribution | None:
 
 
 def _origin(found: Distribution) -> Mapping[str, Any]:
-    """Where an installer took it from, as it noted (PEP 610); nothing for an index."""
+    """The source that an installer noted (PEP 610); {} for an index."""
     try:
         origin = json.loads(found.read_text("direct_url.json") or "{}")
     except (OSError, ValueError):
@@ -91,7 +91,7 @@ def _folder(origin: Mapping[str, Any]) -> Path | None:
 
 
 def _source(found: Distribution | None) -> str:
-    """What this copy was made of, as pip takes it: `-e` and a folder, or an address; empty where that is not known or
+    """The source of this copy, as pip takes it: `-e` and a folder, or an address; empty if it is not known or
     is gone.
     """
     if found is None:

@@ -38,7 +38,7 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Step:
-    """What the strongest verdict after an iteration asks for.
+    """The demand of the strongest verdict after an iteration.
 
     `level`: continue, guide, pivot, escalate, degrade or stop. `rule` is the rule's id ("" for none), `detector` what
     saw it, `reason` says why. `note` is what the model should read with its next call; None: nothing.
@@ -53,7 +53,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Permission:
-    """Whether a call may run now; `rule` and `reason` say why it may not."""
+    """Permission for a call to run now; if it may not, `rule` and `reason` say why."""
 
     allowed: bool
     rule: str = ""
@@ -152,14 +152,14 @@ class Recovery:
         )
 
     def reply_rejected(self, message: str = NO_CALL) -> None:
-        """The model's reply had no call where one was due; see `takes_as_answer`."""
+        """The model's reply had no call although one was due; see `takes_as_answer`."""
         failure = events.Failure(
             kind=events.FailureKind.NO_TOOL_CALL, message=message, iteration=self._iteration
         )
         self._pending.append(events.ReplyRejected(failure=failure, rule=Rule.REPLY_REJECTED))
 
     def takes_as_answer(self, text: str) -> bool:
-        """Whether a reply of text alone ends the run as its answer; else it is to be rejected."""
+        """True if a reply of text alone ends the run as its answer; else it is to be rejected."""
         return not self._state.recovery.rejects_text(text)
 
     def model_failed(
@@ -208,7 +208,7 @@ class Recovery:
     # --- what to do ------------------------------------------------------------------------------------------
 
     def permit(self, tool: str, arguments: Mapping[str, Any]) -> Permission:
-        """Whether this call may run now, beside those of the same iteration that were reported already."""
+        """Permission for this call to run now, beside those of the same iteration that were reported already."""
         state = self._state
         for event in self._pending:  # what changed something in this iteration lets a blocked call run
             state = apply(state, event)

@@ -16,7 +16,7 @@ from tui_agent.bounded_process import carried_out
 RESULTS = "results.parquet"
 """The file in a folder of results."""
 TABLE = "runs"
-"""What the rows are called in SQL."""
+"""The name of the rows in SQL."""
 
 Row = Mapping[str, object]
 
@@ -94,7 +94,7 @@ MOST_TEXT = 256 << 20
 
 
 class Answer(NamedTuple):
-    """What a question gave."""
+    """The answer to a question."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
@@ -159,7 +159,7 @@ def _ask(names: Sequence[str], sql: str) -> Answer:
 
 
 def _bounded_rows(found: Any) -> list[list[Any]]:
-    """The rows of an answer. Raises `ParquetError` where they are more than can be shown."""
+    """The rows of an answer. Raises `ParquetError` if they are more than can be shown."""
     rows: list[list[Any]] = []
     room = MOST_TEXT
     while piece := found.fetchmany(_GROUP):

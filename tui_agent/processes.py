@@ -34,8 +34,9 @@ def without_secrets(environment: Mapping[str, str], passed: Collection[str] = ()
 
 
 def own_program(name: str, workspace: Path | None = None) -> str | None:
-    """A program that is run unasked (git, rg, …): by the absolute folders of PATH that are not in the workspace, since
-    a checkout may bring one of that name along. Last is the folder of our interpreter, where a wheel may have put it.
+    """A program that is run unasked (git, rg, …): by the absolute folders of PATH that are not in the
+    workspace, since a checkout may bring one of that name along. Last is the folder of our interpreter, into
+    which a wheel may have put it.
     """
     root = os.path.realpath(workspace or os.sep)
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
@@ -176,8 +177,8 @@ def _keep_niceness(process: int | str) -> None:
 
 
 def kill_marked(variable: str) -> None:
-    """End every process that was started with this variable (`NAME=value`), where /proc tells. Blocks until none is
-    left, or for five seconds.
+    """End every process that was started with this variable (`NAME=value`), if /proc tells them. Blocks until
+    none is left, or for five seconds.
     """
     deadline = time.monotonic() + 5.0
     while (marked := _started_with(os.fsencode(variable))) and time.monotonic() < deadline:
@@ -199,7 +200,7 @@ def _started_with(variable: bytes) -> list[int]:
 
 
 def limit_memory(child: Child, size: int) -> None:
-    """Let a process have `size` bytes of address space at most, where the system can limit others (Linux)."""
+    """Let a process have `size` bytes of address space at most, if the system can limit others (Linux)."""
     if sys.platform == "linux":
         import resource
 

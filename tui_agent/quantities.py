@@ -77,7 +77,7 @@ def dollars(cost: float) -> str:
 
 
 def time_of_day(at: float) -> str:
-    """The time of day, with the day where it is not today's."""
+    """The time of day, with the day if it is not today's."""
     moment = time.localtime(at)
     today = time.localtime()[:3] == moment[:3]
     return time.strftime("%H:%M:%S" if today else "%m-%d %H:%M", moment)
@@ -89,7 +89,7 @@ def resets(at: float, now: float) -> str:
 
 
 def clock_time(at: float, now: float) -> str:
-    """The time of the day, with the day where it is not today's: `15:00`, `Sun 15:00`, `14 Sep 15:00`."""
+    """The time of the day, with the day if it is not today's: `15:00`, `Sun 15:00`, `14 Sep 15:00`."""
     try:
         moment, today = time.localtime(at), time.localtime(now)
     except (ValueError, OverflowError, OSError):

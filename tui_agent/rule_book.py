@@ -16,7 +16,7 @@ _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
 
 class Section(NamedTuple):
-    """What the book says about one rule: one sentence, and lines by label (Why, Key, Source, Code, Case)."""
+    """The book's entry for one rule: one sentence, and lines by label (Why, Key, Source, Code, Case)."""
 
     rule: str
     does: str

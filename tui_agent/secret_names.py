@@ -1,4 +1,4 @@
-"""What is taken to hold a secret, by its name: the one rule for variables, settings and assignments in text.
+"""Names of things that hold a secret: the one rule for variables, settings and assignments in text.
 
 Commands do not get variables of such a name, their values never reach the disk, and a configuration file may
 not hold a key of such a name.
@@ -21,11 +21,12 @@ _COUNTED = frozenset({
 """Before TOKENS they speak of numbers of tokens of text."""
 
 LAST_WORDS = ("KEY", *(word for word in _GLUED if word != "APIKEY"))
-"""What the names of secrets mostly end with, for finding assignments in a text; each still has to pass the rule."""
+"""Common endings of secrets' names, for finding assignments in a text; each name still has to pass the rule.
+"""
 
 
 def named_like_a_secret(name: str) -> bool:
-    """Whether something of this name is taken to hold a secret: by its words, and by their endings."""
+    """True if a thing of this name is taken to hold a secret: by the name's words, and by their endings."""
     upper = name.upper()
     if upper in {"PWD", "OLDPWD"}:
         return False

@@ -1,8 +1,9 @@
 """The console in a browser: textual-serve behind a guard, one console of its own for each tab.
 
-textual-serve lets in whoever reaches it. The guard stands before every path, the websocket and the static files
-included: the address that was printed holds a token, its first use is answered by a cookie, and what names another host
-or comes from another page is refused, also where another name was made to lead here (DNS rebinding).
+textual-serve lets in everybody who reaches it. The guard stands before every path, the websocket and the
+static files included: the address that was printed holds a token, its first use is answered by a cookie, and
+a request that names another host or comes from another page is refused, even if another name was made to lead
+here (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ _HEAD = """
       }).observe(document, { childList: true, subtree: true });
     </script>
   </head>"""
-"""What textual-serve's page lacks: a title, and a terminal that takes keys before it has been clicked."""
+"""Additions to textual-serve's page: a title, and a terminal that takes keys before it has been clicked."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where the server is reached, and the secrets that open it."""
+    """The server's address, and the secrets that open it."""
 
     host: str
     port: int
@@ -68,7 +69,7 @@ class Address:
 
     @property
     def url(self) -> str:
-        """What is opened in the browser."""
+        """The address to open in the browser."""
         return f"{self.origin}/?token={self.token}"
 
     @property
@@ -233,7 +234,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def refusal(host: str, *, allow_remote: bool) -> str:
-    """Why the server may not listen there; empty where it may."""
+    """The reason why the server may not listen there; empty if it may."""
     if _is_loopback(host):
         return ""
     if not allow_remote:

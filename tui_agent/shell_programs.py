@@ -1,4 +1,5 @@
-"""What programs are known for by their names alone: shells, wrappers of other programs, writers of the files they get.
+"""Programs that are known by their names alone: shells, wrappers of other programs, writers of the files they
+get.
 
 `sudo nice -n 5 timeout 60 pytest` runs pytest and ends as it ends; so does `poetry run pytest`, but poetry may fail by
 itself. Shells and interpreters run what they are given. Recovery takes these lists as they are; approvals add what is
@@ -61,7 +62,7 @@ def base_name(word: str) -> str:
 
 
 def interprets(name: str) -> bool:
-    """Whether a program of this name runs the code that it is given; shells are asked about apart."""
+    """True if a program of this name runs the code that it is given; shells are asked about apart."""
     return _INTERPRETER.fullmatch(name) is not None
 
 
@@ -104,7 +105,7 @@ def behind_options(words: Sequence[str], valued: Collection[str]) -> Sequence[st
 
 
 def _module(words: Sequence[str]) -> int:
-    """Where the module stands that `python -m` runs; 0 for none. What stands behind a script is the script's."""
+    """The index of the module that `python -m` runs; 0 for none. Arguments behind a script are the script's."""
     for place, word in enumerate(words[1:_MOST_WORDS], 1):
         if word == "-m" and place + 1 < len(words):
             return place + 1

@@ -23,12 +23,14 @@ MOST = {"|": 1_000, "`": 300}
 the parser cannot be halted.
 """
 _LONGEST_READ = 5_000
-"""Characters, bodies of here-documents left out where there are more: hostile text takes the grammar quadratic time."""
+"""Characters; bodies of here-documents are left out of longer texts: hostile text takes the grammar quadratic
+time.
+"""
 _MOST_STEPS = 120
 """Looks of the parser at whether it goes on: a count, so that the answer is the same on every machine."""
 _DEEPEST = 40
 _HERE = re.compile(r"<<-?[^\S\n]*(['\"]?)(\w+)\1")
-"""What announces a here-document."""
+"""The operator that announces a here-document."""
 _AS_ASCII = bytes.maketrans(bytes(range(128, 256)), b"." * 128)
 """Letters beyond ASCII, each byte as a sign that stands in words and in no name.
 
@@ -53,8 +55,8 @@ def language() -> Language:
 def syntax_tree(source: bytes, halted: Callable[[bool], bool]) -> Node:
     """The root of the grammar's tree. The repair of what is no bash may take seconds, so it asks whether to go on.
 
-    `halted` is told whether an error was met. Raises `ValueError` where it said so. The tree's own texts are not those
-    of `source`: nodes say where they begin and end.
+    `halted` is told whether an error was met. Raises `ValueError` if it said so. The tree's own texts are not
+    those of `source`: take the text between a node's beginning and end.
     """
     import tree_sitter
 
@@ -68,7 +70,7 @@ def syntax_tree(source: bytes, halted: Callable[[bool], bool]) -> Node:
 
 
 def text_of(source: bytes, node: Node) -> str:
-    """What stands there, as it is written."""
+    """The text of a node, as it is written."""
     return source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
@@ -331,7 +333,7 @@ class _Structure:
                 words.append(self.word(child))
         if words[:1] == ["time"]:
             del words[0]
-        if words and words[0] in _RESERVED:  # behind an assignment, where the shell has no use for it either
+        if words and words[0] in _RESERVED:  # behind an assignment: the shell has no use for it there either
             raise UnreadableCommand(f"unexpected {words[0]!r}")
         return Simple(tuple(words), redirected)
 

@@ -1,7 +1,8 @@
 """Text from outside made safe for terminals, documents and logs. Imports nothing of the package.
 
-Model text, tool output, file names and errors are hostile: no widget and no renderer filters control characters.
-What leaves these functions holds no character that a terminal acts on, save line feeds (and tabs where kept).
+Model text, tool output, file names and errors are hostile: no widget and no renderer filters control
+characters. Text from these functions holds no character that a terminal acts on, save line feeds (and tabs if
+they are kept).
 """
 
 from __future__ import annotations
@@ -78,12 +79,14 @@ def sanitize(text: str) -> str:
 
 
 def sanitize_between_tabs(text: str) -> str:
-    """As `sanitize`, with tabs kept: for text that is piped on or edited, where a tab counts."""
+    """As `sanitize`, with tabs kept: for text that is piped on or edited, in which a tab counts."""
     return "\t".join(sanitize(part) for part in text.split("\t"))
 
 
 def sanitize_paste(text: str) -> str:
-    """As `sanitize_between_tabs`, for a paste, where a terminal sends each line's end as a carriage return."""
+    """As `sanitize_between_tabs`, for a paste, in which a terminal sends each line's end as a carriage
+    return.
+    """
     return sanitize_between_tabs(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
@@ -155,7 +158,7 @@ def escaped_line(text: str) -> str:
 
 
 def is_safe(text: str) -> bool:
-    """Whether nothing in `text` would be changed by `sanitize`."""
+    """True if `sanitize` would change nothing in `text`."""
     return _UNSAFE.search(text) is None
 
 

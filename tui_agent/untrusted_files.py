@@ -52,11 +52,11 @@ KINDS: Mapping[int, str] = MappingProxyType(
         stat.S_IFLNK: "a symbolic link",
     }
 )
-"""What is no file, by its kind."""
+"""Names of things that are no file, by their kind."""
 
 
 class UnusableFileError(OSError):
-    """What is there is no file to be read; `strerror` says why."""
+    """The path holds no file that may be read; `strerror` says why."""
 
 
 def opened(path: Path, within: Path | None = None, *, own: bool = False) -> io.BufferedReader:
@@ -76,7 +76,7 @@ def opened(path: Path, within: Path | None = None, *, own: bool = False) -> io.B
 
 
 def content(path: Path, limit: int, within: Path | None = None, *, own: bool = False) -> bytes:
-    """The whole file. Raises as `opened`, and `UnusableFileError` where it has more than `limit` bytes."""
+    """The whole file. Raises as `opened`, and `UnusableFileError` if it has more than `limit` bytes."""
     with opened(path, within, own=own) as file:
         data = file.read(limit + 1)
     if len(data) > limit:
@@ -98,14 +98,14 @@ def tail(path: Path, size: int, within: Path | None = None) -> bytes:
 
 
 def is_file(path: Path, within: Path | None = None) -> bool:
-    """Whether a regular file is there that `opened` would not refuse for its kind or its place."""
+    """True if a regular file is there that `opened` would not refuse for its kind or its place."""
     with suppress(OSError, ValueError):
         return stat.S_ISREG(path.stat().st_mode) and (within is None or _inside(path, within) is not None)
     return False
 
 
 def is_folder(path: Path, within: Path | None = None) -> bool:
-    """Whether a folder is there, in `within` where that is given."""
+    """True if a folder is there, in `within` if that is given."""
     with suppress(OSError, ValueError):
         return stat.S_ISDIR(path.stat().st_mode) and (within is None or _inside(path, within) is not None)
     return False
@@ -142,7 +142,7 @@ def _descriptor(path: Path, within: Path | None) -> int:
 
 
 def _inside(path: Path, within: Path) -> Path | None:
-    """The real path, where it is in the folder."""
+    """The real path, if it is in the folder."""
     real = Path(os.path.realpath(path))
     return real if real.is_relative_to(os.path.realpath(within)) else None
 
@@ -204,8 +204,8 @@ class _Snapshot(io.FileIO):
 def found(root: Path, pattern: str, *, folders: bool = False, own: bool = False) -> Iterator[Path]:
     """Files below `root` (or `folders`), by a pattern whose parts are names with `*`, or `**` for folders at any depth.
 
-    A link is followed where it stays in `root`, and a folder is entered once, so that a circle ends. Of a tree that is
-    too large, or of a file system that is too slow, the rest is left out. `own`: as for `opened`.
+    A link is followed if it stays in `root`, and a folder is entered once, so that a circle ends. If a tree
+    is too large or a file system too slow, the rest is left out. `own`: as for `opened`.
     """
     search = _Search(root, _owners(root) if own else None)
     yield from search.below(root, tuple(pattern.split("/")), folders, 0)
@@ -222,7 +222,7 @@ class _Search:
         self._entered: set[tuple[int, int, tuple[str, ...]]] = set()
 
     def below(self, folder: Path, parts: tuple[str, ...], folders: bool, depth: int) -> Iterator[Path]:
-        """What is found in one folder and below it."""
+        """The files in one folder and below it."""
         first, rest = parts[0], parts[1:]
         entries = self._entries(folder, parts) if depth <= _DEEPEST else []
         if first == "**":
@@ -251,8 +251,8 @@ class _Search:
                 yield from self.below(path, rest, folders, depth + 1)
 
     def _entries(self, folder: Path, parts: tuple[str, ...]) -> list[str]:
-        """The names in a folder, the last first: names mostly tell when they were made. None where it was entered
-        already, or the search has used up its bounds.
+        """The names in a folder, the last first: names mostly tell when they were made. None if it was
+        entered already, or the search has used up its bounds.
         """
         names: list[str] = []
         with suppress(OSError):
@@ -290,7 +290,7 @@ def database(path: Path, within: Path | None = None) -> Iterator[sqlite3.Connect
     """An SQLite database that somebody else writes, for reading alone: it is not made, and nothing in it can run for
     longer than its time, read another file, or give a value that fills the memory.
 
-    Raises `OSError` where it is no file, and `sqlite3.Error`.
+    Raises `OSError` if it is no file, and `sqlite3.Error`.
     """
     import sqlite3
 

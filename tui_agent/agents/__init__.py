@@ -1,1 +1,1 @@
-"""What is known of other agents, a file each: their hook events, fields, failures, answers and settings."""
+"""Other agents, a file each: their hook events, fields, failures, answers and settings."""

@@ -1,4 +1,4 @@
-"""What our engine says of another agent's conversation while it goes on: a hook event in, an answer out.
+"""Our engine's judgement on another agent's conversation while it goes on: a hook event in, an answer out.
 
 Each lane (a main line, or one sub-agent) is a session of ours, whose events are those that an import of its steps makes
 and whose verdicts are those that `analyze` would give. Nothing is judged here: the note is the one that was prepared,
@@ -54,7 +54,7 @@ _LOOK = 0.1
 
 @dataclass(frozen=True)
 class Advice:
-    """What the agent is told; "" for nothing."""
+    """Words for the agent; "" for none."""
 
     note: str = ""
     refuse: str = ""
@@ -74,10 +74,10 @@ class AdvisedConversation:
         redactor: Redactor,
         at: float,
     ) -> None:
-        """The session in `folder`, which goes on where it has events. `redactor`: for what the beginning says.
-        `at`: seconds since the epoch.
+        """The session in `folder`, which goes on if it has events. `redactor`: for the words of the
+        beginning. `at`: seconds since the epoch.
 
-        Raises `SessionError` and `OSError` where its journal cannot be had.
+        Raises `SessionError` and `OSError` if its journal cannot be had.
         """
         self.folder = folder
         self._dialect = dialect
@@ -176,7 +176,7 @@ class AdvisedConversation:
             self._redactor = _OF_SHAPES
 
     def _take(self, heard: Heard, at: float, advise: Advise) -> Advice:
-        if not heard.attended:  # said by each event that has the mode, also where no prompt was heard
+        if not heard.attended:  # said by each event that has the mode, even if no prompt was heard
             self._transcript.operator_present = False
         match heard.moment:
             case Moment.PROMPT if heard.text != self._told or not heard.text:
@@ -200,7 +200,7 @@ class AdvisedConversation:
         return self._advice(advise)
 
     def _recorded(self, heard: Heard) -> bool:
-        """Whether an event that was sent twice is in the journal."""
+        """True if an event that was sent twice is in the journal."""
         match heard.moment:
             case Moment.CALLS_ENDED:
                 return all(call.id in self._recent for call, _ in heard.calls)
@@ -221,7 +221,7 @@ class AdvisedConversation:
         return Advice(go_on=self._told)
 
     def _add_answer(self, heard: Heard, at: float, advise: Advise) -> None:
-        """Where the model reads what it is told, it reads the operator's answer first."""
+        """If the model reads our words, it reads the operator's answer first."""
         goes_on = heard.moment is Moment.ANSWERED and self._may_go_on(heard, advise)
         reads = goes_on or (heard.moment is Moment.CALLS_ENDED and advise != "off")
         if reads and (said := self._operator_said(at)):
@@ -229,7 +229,7 @@ class AdvisedConversation:
             self._rejected = self._note if goes_on else self._rejected
 
     def _operator_said(self, at: float) -> str:
-        """What somebody answered in a console that watches; from then on it is known here too."""
+        """The answer that somebody gave in a console that watches; from then on it is known here too."""
         text = take(self._folder)
         if not text:
             return ""
@@ -294,7 +294,7 @@ class AdvisedConversation:
             self._builder.take(Turn(at, calls=calls, results=results), _MORE)
 
     def _answered(self, text: str, at: float, *, may_go_on: bool) -> None:
-        """The model is done; it goes on where the engine would not take its answer, and only once."""
+        """The model is done; it goes on if the engine would not take its answer, and only once."""
         if text:
             rejected = may_go_on and self._judge.state.recovery.rejects_text(text)
             self._builder.take(Turn(at, text=text, rejected=NO_CALL if rejected else ""), _MORE)
@@ -305,7 +305,7 @@ class AdvisedConversation:
 
 
 _MORE = Remarked("")
-"""What follows a step is not known yet."""
+"""The step's consequences are not known yet."""
 _QUESTION = "It has failed {} times with the same error, and nothing has changed since. Run it once more? The error:{}"
 
 
@@ -321,7 +321,7 @@ def lane_folder(sessions: Path, agent: str, session: str, lane: str, at: float) 
 
 
 def _has_events(journal: Path) -> bool:
-    """Whether its first line is whole: a daemon may have died, or the disk been full, before that."""
+    """True if its first line is whole: a daemon may have died, or the disk been full, before that."""
     with suppress(FileNotFoundError), journal.open("rb") as file:
         return file.readline(LONGEST).endswith(b"\n")
     return False
@@ -340,8 +340,8 @@ def _cut(text: str, longest: int = LONGEST) -> str:
 
 
 def _newer_file(workspace: str, own: Path, since: float) -> bool:
-    """Whether a file of the workspace, but for those that tools keep for themselves, was written after `since`. `own`:
-    the folder of our state, which may stand in it.
+    """True if a file of the workspace was written after `since`, leaving out files that tools keep for
+    themselves. `own`: the folder of our state, which may stand in the workspace.
     """
     ends = time.monotonic() + _LOOK
     top = Path(workspace)

@@ -24,7 +24,7 @@ def mark_of(agent: str, session: str, lane: str = "") -> str:
 
 
 def conversation(sessions: Path, agent: str, session: str) -> Path | None:
-    """The folder that hooks keep of a conversation; None where none of it was heard."""
+    """The folder that hooks keep of a conversation; None if none of it was heard."""
     return next(iter(sessions.glob(f"*-{mark_of(agent, session)}")), None)
 
 

@@ -31,7 +31,7 @@ def _result(call: Call, record: Record) -> Result:
 
 
 def _exit_code(path: str, call: str) -> int | None:
-    """Of the command that was run for the call; None where the file does not say."""
+    """The exit code of the command that was run for the call; None if the file does not say."""
     for one in latest_records(path, '"exit_code"') if call else ():
         if text_at(one, "payload", "item", "id") == call:
             code = value_at(one, "payload", "item", "exit_code")

@@ -42,7 +42,9 @@ _TOOLS = {
 
 
 def sends(record: Record) -> bool:
-    """Whether a record in Claude Code's form is of this agent, which dates it and names no mode of permissions."""
+    """True if a record in Claude Code's form is of this agent, which dates it and names no mode of
+    permissions.
+    """
     return "timestamp" in record and "permission_mode" not in record
 
 

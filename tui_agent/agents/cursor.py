@@ -27,7 +27,7 @@ from tui_agent.formats.importers.values import code_at, content_text, text_at, v
 
 
 def sends(record: Record) -> bool:
-    """Whether a record in Claude Code's form is of this agent, which names its version in all of them."""
+    """True if a record in Claude Code's form is of this agent, which names its version in all of them."""
     return "cursor_version" in record or "conversation_id" in record
 
 

@@ -238,8 +238,8 @@ class _Caller:
     answer: bytes = b""
 
     def request(self) -> tuple[bool, list[str], bytes] | None:
-        """What it sends, once all of it is there: how often it was sent before and two lengths in a line, its words,
-        the event. Raises `ValueError`.
+        """The client's message, once all of it is there: a line with the number of earlier sends and two
+        lengths, its words, the event. Raises `ValueError`.
         """
         first, line_end, _ = bytes(self.heard[:_LARGEST_FIRST]).partition(b"\n")
         if not line_end:

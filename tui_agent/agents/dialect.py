@@ -27,7 +27,7 @@ Form = Callable[[str, str], dict[str, Any]]
 
 
 class Moment(StrEnum):
-    """What an event is about."""
+    """The subject of an event."""
 
     PROMPT = auto()
     """The person said something."""
@@ -57,7 +57,7 @@ class Heard:
     calls: tuple[tuple[Call, Result | None], ...] = ()
     """The calls with their results; before a call runs it has none."""
     text: str = ""
-    """What the person, the model, the fault or the notice says."""
+    """The words of the person, the model, the fault or the notice."""
     goes_on: bool = False
     """The model goes on already because a hook told it to, or it was stopped."""
     attended: bool = True
@@ -66,7 +66,7 @@ class Heard:
 
 @dataclass(frozen=True)
 class Fields:
-    """Names of an event's fields; "" where the agent has none."""
+    """Names of an event's fields; "" if the agent has none."""
 
     event: str = "hook_event_name"
     session: str = "session_id"
@@ -78,11 +78,11 @@ class Fields:
     names: Mapping[str, str] = field(default_factory=dict)
     """Names of tools that are not the same in all events, and the ones by which they go here."""
     batch: str = ""
-    """The list of a reply's calls, where one event has them all."""
+    """The list of a reply's calls, if one event has them all."""
     texts: Mapping[Moment, str] = field(default_factory=dict)
     goes_on: str = "stop_hook_active"
     transcript: str = "transcript_path"
-    """The path of the session's file, in which the last words of the model stand where an event has none."""
+    """The path of the session's file, which holds the last words of the model if an event has none."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,9 @@ class JsonRegistry:
     """A list of hooks for each event, under `hooks`."""
 
     hook: Callable[[str], dict[str, Any]]
-    """What is written for a command."""
+    """The text that is written for a command."""
     version: int | None = None
-    """Of the file's form, where it says one."""
+    """The version of the file's form, if it says one."""
 
     def add(self, text: str, events: Iterable[str], command: str) -> str:
         """The text with a hook at each of the events. Raises `JsonTextError`."""
@@ -150,7 +150,7 @@ def context(event: str, text: str) -> dict[str, Any]:
 
 
 def permission(decision: str) -> Form:
-    """What becomes of a call, as Claude Code and those after it take it."""
+    """Permission answers for a call, in the form of Claude Code and those after it."""
 
     def form(event: str, reason: str) -> dict[str, Any]:
         given = {"hookEventName": event, "permissionDecision": decision, "permissionDecisionReason": reason}
@@ -189,12 +189,12 @@ class SettingsFile:
     file: str
     """In that folder."""
     project: str
-    """In the workspace: where what holds for one person on one machine is kept."""
+    """In the workspace: the file of settings for one person on one machine."""
     home_variable: str
-    """The variable that names another folder than `home`; "" where there is none."""
+    """The variable that names another folder than `home`; "" if there is none."""
     registry: Registry
     then: str = ""
-    """What the person has to do in the agent before the hooks run."""
+    """The step that a person has to take in the agent before the hooks run."""
 
 
 @dataclass(frozen=True)
@@ -211,18 +211,20 @@ class Dialect:
     result: Callable[[Call, Record], Result]
     """How a call has ended, from the record that tells its end."""
     unattended: Callable[[Record], bool] = lambda _: False
-    """Whether nobody is asked for anything."""
+    """True if nobody is asked for anything."""
     stopped: Callable[[Record], bool] = lambda _: False
-    """Whether the model did not end by itself."""
+    """True if the model did not end by itself."""
     sends: Callable[[Record], bool] = lambda _: True
-    """Whether a record is this agent's: others run its hooks too."""
+    """True if a record is this agent's: others run its hooks too."""
     said: Callable[[Record], str] | None = None
-    """What the model says in a record of the session's file."""
+    """The model's words in a record of the session's file."""
     headless: Headless | None = None
     """How it runs a task without a person; None: it is not supervised."""
 
     def read(self, record: Record) -> Heard | None:
-        """What an event says; None for one that is of no use. Raises `ValueError` where it names no session."""
+        """The content of an event; None for one that is of no use. Raises `ValueError` if it names no
+        session.
+        """
         fields = self.fields
         event = text_at(record, fields.event)
         moment = self.events.get(event)

@@ -19,7 +19,9 @@ def named(name: str) -> Dialect:
 
 
 def of(record: Record) -> Dialect:
-    """The agent that sends such an event: the first that has one of this name. Raises `ValueError` where none has."""
+    """The agent that sends such an event: the first that has one of this name. Raises `ValueError` if none
+    has.
+    """
     for dialect in DIALECTS.values():
         if record.get(dialect.fields.event) in dialect.events and dialect.sends(record):
             return dialect

@@ -1,5 +1,5 @@
-"""What another agent runs at each of its events, with the event on standard input:
-`python -I -S door.py AGENT [ADVISE [POLICY]]`.
+"""The command that another agent runs at each of its events, with the event on standard input: `python -I -S
+door.py AGENT [ADVISE [POLICY]]`.
 
 Its path stands in people's settings. Python compiles a script each time that it runs it, so this one is next to
 nothing; `hook_client` is kept compiled. The exit code is 0 whatever happens.

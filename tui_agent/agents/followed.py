@@ -43,7 +43,7 @@ class Followed:
         self._others = set() if goes_on else {one.path for one in sessions_of(self._agent, Path())}
 
     def look(self, *, settled: bool = False) -> list[events.VerdictReached | events.ToolSucceeded]:
-        """What is new of verdicts, but for those about the model, and of successes. `settled`: nothing more will be
+        """New verdicts, without those about the model, and new successes. `settled`: nothing more will be
         written.
         """
         if self.session is None:
@@ -104,7 +104,7 @@ class Followed:
         return len(ended), sum(isinstance(event, events.ToolFailed) for event in ended)
 
     def spent(self) -> float | None:
-        """USD of this session, by what it says or by its tokens; None where that is not known."""
+        """The cost of this session in USD, by its own figure or by its tokens; None if that is not known."""
         if self.session is None:
             return None
         told = [

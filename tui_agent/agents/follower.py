@@ -35,7 +35,7 @@ _MOST = 200
 
 
 class Stand(BaseModel):
-    """What is known of the session."""
+    """The session as far as it is known."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -80,7 +80,7 @@ class Follower:
         await self._ask(_BEGINNING, do="begin", goes_on=goes_on)
 
     async def look(self) -> tuple[events.VerdictReached | None, ...]:
-        """What is new; see `Stand.told`."""
+        """New verdicts and successes; see `Stand.told`."""
         return await self._ask(_PATIENCE, do="look")
 
     async def end(self) -> None:

@@ -1,7 +1,7 @@
 """Gemini CLI: tried with version 0.61.0.
 
-Its event after a call is the same for a success and a failure: `error` stands in the response where the tool itself
-failed, and a command's exit code is a line of the text for the model.
+Its event after a call is the same for a success and a failure: `error` stands in the response if the tool
+itself failed, and a command's exit code is a line of the text for the model.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ DIALECT = Dialect(
         "SessionEnd": Moment.ENDED,
     },
     fields=Fields(texts={Moment.PROMPT: "prompt", Moment.ANSWERED: "prompt_response"}),
-    # It knows `ask`, and waits without end for the answer where nobody is there (`-p`): what would be asked is refused.
+    # It knows `ask`, and waits without end for the answer if nobody is there (`-p`): a call that would be
+    # asked for is refused.
     answers=Answers(note=context, refuse=_deny, go_on=_deny, frames_notes=True),
     result=_result,
     headless=Headless(

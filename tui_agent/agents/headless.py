@@ -48,17 +48,17 @@ class Headless:
         return [*kept, *self.resume(session, prompt)]
 
     def chooses_session(self, arguments: Sequence[str]) -> bool:
-        """Whether the arguments go on with a session."""
+        """True if the arguments go on with a session."""
         return any(word.partition("=")[0] in self.session for word in arguments)
 
     def said_of_fault(self, output: str) -> str:
-        """What the end of the output says of a failed call of the model; "" for nothing."""
+        """The fault of the model that the end of the output names; "" for none."""
         end = "\n".join(output.rstrip().splitlines()[-_END:])
         found = [*re.finditer(self.fault, end, re.MULTILINE)]
         return found[-1]["words"] if found else ""
 
     def session_in(self, output: str) -> str:
-        """The name of the session, where the output has it."""
+        """The name of the session, if the output has it."""
         found = re.search(self.names_session, output, re.MULTILINE) if self.names_session else None
         return found["session"] if found else ""
 

@@ -15,11 +15,11 @@ PATIENCE = 10.0
 _START = 10.0
 """Seconds for a daemon to begin."""
 _TRIES = 3
-"""Times that an event is sent where a daemon dies before it has answered."""
+"""Times that an event is sent if a daemon dies before it has answered."""
 LARGEST = 32 << 20
 """Bytes of an event; a longer one is not looked at."""
 _PASSED = (b"AGENT_TUI_", b"XDG_", b"HOME=")
-"""Beginnings of the variables that say where our files are."""
+"""Beginnings of the variables that name the places of our files."""
 _SECRET = (b"KEY", b"TOKEN", b"SECRET", b"PASS", b"PWD", b"CRED", b"PAT")
 """Parts of the names of variables whose values may stand in an event, and must not reach the disk."""
 _KEPT = (b"PATH=", b"LANG=", b"LC_", b"TZ=", b"TMPDIR=", b"LD_LIBRARY_PATH=", *_PASSED)
@@ -33,7 +33,7 @@ sys.path.append({package!r})
 from tui_agent.agents.daemon import main
 main()
 """
-"""What a daemon is: of this very copy, whichever is installed where its interpreter looks first."""
+"""The command of a daemon of this very copy, whatever else its interpreter would find first."""
 _FOLDER = getattr(posix, "O_PATH", posix.O_RDONLY) | posix.O_DIRECTORY | posix.O_CLOEXEC
 _STICKY = 0o1000
 _CHANGEABLE = 0o022
@@ -44,7 +44,7 @@ def place() -> "tuple[int, str]":
     """A folder of this user's alone, as a descriptor, and the path of the daemon's socket in it, which leads through
     the descriptor: whatever is put in the folder's place meanwhile is not looked at.
 
-    Raises `OSError` where there is no such folder.
+    Raises `OSError` if there is no such folder.
     """
     home = posix.environ.get(b"HOME", b"").decode("utf-8", "surrogateescape")
     base = posix.environ.get(b"XDG_RUNTIME_DIR", b"").decode("utf-8", "surrogateescape")
@@ -74,8 +74,8 @@ def _name() -> str:
 
 
 def private_folder(path: str) -> int:
-    """A descriptor of the folder, which is made where it is missing. Nobody else can change it, or put another one in
-    its place: that holds for each folder above, too. Raises `OSError`.
+    """A descriptor of the folder, which is made if it is missing. Nobody else can change it, or put another
+    one in its place: that holds for each folder above, too. Raises `OSError`.
     """
     for folder in (path.rpartition("/")[0], path):
         try:
@@ -114,7 +114,7 @@ def _require_private(folder: int) -> None:
 
 
 def require_same_user(connection: "_socket.socket") -> None:
-    """Raises `PermissionError` where another user is at the other end of a socket."""
+    """Raises `PermissionError` if another user is at the other end of a socket."""
     if hasattr(_socket, "SO_PEERCRED"):  # Linux: the process, the user, the group
         said, start = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12), 4
     elif hasattr(_socket, "LOCAL_PEERCRED"):  # macOS: a version, the user
@@ -143,7 +143,7 @@ def ask(event: bytes, arguments: list[str]) -> bytes:
 
 
 def _answer(folder: int, path: str, request: bytes) -> bytes:
-    """A line; nothing where the daemon died over it."""
+    """A line; b"" if the daemon died over it."""
     connection = _connected(folder, path)
     ends = time.monotonic() + PATIENCE
     answer = b""

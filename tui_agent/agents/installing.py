@@ -1,8 +1,8 @@
 """Our hooks in the settings of another agent: put in, taken out, and how they stand. Nothing else in the file changes.
 
-What the file held before is kept in the state folder. Whoever takes the hooks out gets that back, byte by byte, where
-nothing was changed since; else only our own entries go. A settings file that is a link stays one: what it leads to is
-written. That of a project is written in the project alone.
+The file's earlier content is kept in the state folder. Whoever takes the hooks out gets that back, byte by
+byte, if nothing was changed since; else only our own entries go. A settings file that is a link stays one:
+its target is written. That of a project is written in the project alone.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _BOM = "\ufeff"
 
 @dataclass(frozen=True)
 class SettingsPlace:
-    """Where an agent reads its hooks. `within`: the project that no link may lead out of."""
+    """A file from which an agent reads its hooks. `within`: the project that no link may lead out of."""
 
     path: Path
     within: Path | None = None
@@ -45,7 +45,7 @@ class SettingsPlace:
 
 @dataclass(frozen=True)
 class SettingsChange:
-    """A settings file before and after; equal where there is nothing to do. A file that is not there is None."""
+    """A settings file before and after; equal if there is nothing to do. A file that is not there is None."""
 
     place: SettingsPlace
     before: str | None
@@ -55,7 +55,7 @@ class SettingsChange:
 def settings_place(
     dialect: Dialect, scope: Scope, workspace: Path, environment: Mapping[str, str]
 ) -> SettingsPlace:
-    """Where the agent reads its hooks."""
+    """The file from which the agent reads its hooks."""
     settings = dialect.settings
     if scope == "project":
         return SettingsPlace(workspace / settings.project, workspace)
@@ -64,13 +64,15 @@ def settings_place(
 
 
 def command_line(dialect: Dialect, advise: str, policy: str) -> str:
-    """What the agent runs at each event. It ends well whatever happens, also where we are no longer there."""
+    """The command that the agent runs at each event. It ends well whatever happens, even if our program is
+    gone.
+    """
     words = [sys.executable, "-I", "-S", str(Path(door.__file__).resolve()), dialect.name, advise, policy]
     return f"{shlex.join(words).removesuffix(' ' + shlex.quote(''))} 2>/dev/null || :"
 
 
 def installed(place: SettingsPlace) -> bool:
-    """Whether our hooks are in the file. Raises `OSError`, `UnicodeError`."""
+    """True if our hooks are in the file. Raises `OSError`, `UnicodeError`."""
     return _OURS in (_text(place) or "")
 
 
@@ -89,7 +91,7 @@ def to_install(dialect: Dialect, place: SettingsPlace, command: str) -> Settings
 
 
 def to_uninstall(dialect: Dialect, place: SettingsPlace, state_dir: Path) -> SettingsChange:
-    """The file without our hooks; as it was, where nobody has changed it since. Raises as `to_install`."""
+    """The file without our hooks; as it was, if nobody has changed it since. Raises as `to_install`."""
     now = _text(place)
     kept = _kept(state_dir, place.path)
     if kept is not None and kept[1] == now:
@@ -137,7 +139,7 @@ def _write_in(workspace: Workspace, path: Path, text: str | None) -> None:
 
 
 def _as_written(text: str, changed: Callable[[str], str]) -> str:
-    """What `changed` makes of a text, with the mark at its beginning and the line ends that it has."""
+    """The result of `changed` for a text, with the text's own byte order mark and line ends."""
     mark = _BOM if text.startswith(_BOM) else ""
     text = text.removeprefix(_BOM)
     windows = "\r\n" in text and text.count("\r\n") == text.count("\n")
@@ -150,7 +152,7 @@ def _without_ours(dialect: Dialect, text: str) -> str:
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two texts say the same, comments aside."""
+    """True if two texts say the same, comments aside."""
     try:
         return bool(json.loads(one) == json.loads(other))
     except ValueError:
@@ -158,7 +160,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def _text(place: SettingsPlace) -> str | None:
-    """The text byte by byte; None where there is no file."""
+    """The text byte by byte; None if there is no file."""
     try:
         return untrusted_files.content(place.path, _LARGEST, place.within).decode("utf-8")
     except FileNotFoundError:
@@ -175,7 +177,7 @@ _FORM = 2
 
 
 def _kept(state_dir: Path, path: Path) -> tuple[str | None, str] | None:
-    """What the file held before our hooks, and with them."""
+    """The file's content before our hooks, and with them."""
     try:
         before, after, *form = json.loads(untrusted_files.content(_kept_at(state_dir, path), 4 * _LARGEST))
     except (OSError, ValueError, TypeError):

@@ -15,7 +15,9 @@ _DEEPEST = 200
 
 
 class JsonTextError(ValueError):
-    """The text is no JSON (with comments), or not of the shape that is asked for; the message says where."""
+    """The text is no JSON (with comments), or not of the shape that is asked for; the message names the
+    place.
+    """
 
 
 @dataclass
@@ -27,11 +29,11 @@ class _Value:
     kind: str = ""
     """`{`, `[`, or "" for a single value."""
     parts: list[tuple[str, int, _Value]] = field(default_factory=list)
-    """Key ("" for an item), where the part begins, and its value."""
+    """Key ("" for an item), the beginning of the part, and its value."""
 
 
 def add(text: str, keys: Sequence[str], item: Any) -> str:
-    """`text` with `item` at the end of the array at `keys`, which is made where it is missing.
+    """`text` with `item` at the end of the array at `keys`, which is made if it is missing.
 
     Raises `JsonTextError`.
     """

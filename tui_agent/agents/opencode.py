@@ -28,7 +28,7 @@ class PluginFile:
         return plugin.replace('const COMMAND = ""', f"const COMMAND = {json.dumps(command)}")
 
     def remove(self, text: str, events: Iterable[str], mark: str) -> str:
-        """Nothing, where the file is ours."""
+        """Give "" if the file is ours, else the text as it is."""
         return "" if mark in text else text
 
 

@@ -1,4 +1,5 @@
-"""Another agent's headless command, run to its end: taken up after a fault of its model, ended where it is stuck.
+"""Another agent's headless command, run to its end: taken up after a fault of its model, ended if it is
+stuck.
 
 What the agent does is read in its own session, as `watch` reads it, and judged by the policy as if nobody were there;
 what to do about a fault is decided by the policy as for a model of ours.
@@ -58,12 +59,12 @@ class Person(Protocol):
     """Who may be asked."""
 
     async def ask(self, question: str) -> str | None:
-        """A line; None where nobody answers."""
+        """A line; None if nobody answers."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a supervised run may use in all."""
+    """Bounds of a supervised run in all."""
 
     resumes: int
     seconds: float | None = None
@@ -72,13 +73,13 @@ class Limits:
 
 @dataclass(frozen=True)
 class Ended:
-    """How one attempt ended. `decided` is the exit code where it was not the agent that ended it."""
+    """The end of one attempt. `decided` is the exit code if it was not the agent that ended it."""
 
     code: int
     why: str = ""
     decided: int | None = None
     advice: str = ""
-    """What the person wants the agent to be told."""
+    """The person's words to the agent."""
     fault: events.Fault | None = None
 
 
@@ -128,7 +129,7 @@ class Supervisor:
         self._begun = time.monotonic()
         self.resumes = 0
         self.why = ""
-        """Why it was ended, where the agent did not end by itself."""
+        """The reason why it was ended, if the agent did not end by itself."""
 
     async def run(self) -> int:
         """The exit code: the agent's, or that of `run` for what ended it."""
@@ -157,7 +158,7 @@ class Supervisor:
             stdin = processes.DEVNULL
 
     async def _waited(self, fault: events.Fault) -> bool:
-        """Wait before the agent is taken up again; False where it is not."""
+        """Wait before the agent is taken up again; False if it is not."""
         decided = plan(
             self._policy,
             self._faults,
@@ -282,7 +283,7 @@ class Supervisor:
             self.say(f"nothing of it is judged any more: {self._follower.why}")
 
     async def _judged(self, verdict: events.VerdictReached | None, lines: Sequence[str]) -> Ended | None:
-        """What a verdict does to the agent; None: it goes on. Without one a call has succeeded."""
+        """The end that a verdict brings to the agent; None: it goes on. Without one a call has succeeded."""
         if verdict is None:
             self._unanswered.clear()
             return None

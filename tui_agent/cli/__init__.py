@@ -47,7 +47,7 @@ COMMANDS = {
 
 
 class CommandModule(Protocol):
-    """What a command's module offers."""
+    """The interface of a command's module."""
 
     def parser(self) -> Parser: ...
 
@@ -108,7 +108,7 @@ def _first_word(arguments: Sequence[str]) -> int | None:
 
 
 def _takes_value(option: str) -> bool:
-    """Whether an option is followed by its value, by the first command that has the option."""
+    """True if an option is followed by its value, by the first command that has the option."""
     answers = (_command(name).parser().takes_value(option) for name in ("console", *COMMANDS))
     return next((answer for answer in answers if answer is not None), False)
 
@@ -159,7 +159,7 @@ def _report_fault(fault: Exception) -> int:
 
 
 def _report(message: str, code: int) -> int:
-    """Print `message` where it does not disturb what was asked for."""
+    """Print `message` on the stream that the command's own output does not use."""
     from tui_agent.terminal_text import visible, without_middle
 
     line = message if message.startswith("agent-tui") else f"agent-tui: {message}"

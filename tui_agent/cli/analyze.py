@@ -140,7 +140,9 @@ def _analyze(options: argparse.Namespace) -> int:
 
 
 def _fails(file: FileReport, options: argparse.Namespace) -> bool:
-    """Whether the file makes the exit code 1. Too great a loss is said here for whoever does not read the tables."""
+    """True if the file makes the exit code 1. Too great a loss is said here for those who do not read the
+    tables.
+    """
     if file.loss:
         sys.stderr.write(f"agent-tui analyze: {visible(file.path)}: {visible(file.loss)}\n")
     return bool(file.error) or (options.strict and bool(file.loss))
@@ -191,7 +193,7 @@ def _answer(results: Sequence[Path], options: argparse.Namespace) -> None:
 
 
 EVERY = 10.0
-"""Seconds between two lines about how far it is, where no bar can be drawn."""
+"""Seconds between two lines about the progress, if no bar can be drawn."""
 
 
 class Progress:

@@ -40,7 +40,7 @@ def parser() -> Parser:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Open the console, with a task where one is given."""
+    """Open the console, with a task if one is given."""
     namespace = parser().parse(arguments)
     if namespace.task is not None and not namespace.task.strip():
         raise UsageError(
@@ -63,7 +63,7 @@ def config_path(text: str | None) -> Path | None:
 
 
 def open_console(arguments: ConsoleArguments) -> int:
-    """Show the console until it is left; its exit code. Refuses where there is no terminal to show it on."""
+    """Show the console until it is left; its exit code. Refuses if there is no terminal to show it on."""
     if arguments.replay is None and not arguments.watch and _in_lines(arguments):
         from tui_agent.plain.program import run_plain
 
@@ -97,7 +97,7 @@ def require_terminal() -> None:
 
 
 def _in_lines(arguments: ConsoleArguments) -> bool:
-    """Whether the console is wanted in lines, or the terminal takes nothing else; the latter is said.
+    """True if the console is wanted in lines, or if the terminal takes nothing else, which is then said.
 
     Found without the whole configuration: nothing is imported before the first paint that it does not need.
     """

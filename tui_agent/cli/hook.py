@@ -30,7 +30,7 @@ def parser() -> Parser:
 
 
 def add_advice_options(made: Parser) -> None:
-    """What the agent is told, and by which policy."""
+    """The way in which the agent is advised, and the policy that decides."""
     made.add_argument(
         "--advise",
         metavar="WHAT",

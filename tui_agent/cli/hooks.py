@@ -152,7 +152,7 @@ def _program(dialect: Dialect, workspace: Path) -> str:
 
 
 def _comes_with_a_checkout(path: Path, workspace: Path) -> bool:
-    """Whether it is in the workspace, or among the programs that one project installs for itself."""
+    """True if it is in the workspace, or among the programs that one project installs for itself."""
     root = Path(os.path.realpath(workspace))
     prefix = path.parent.parent
     real = (Path(os.path.realpath(path)), Path(os.path.realpath(path.parent)) / path.name)
@@ -165,7 +165,7 @@ def _comes_with_a_checkout(path: Path, workspace: Path) -> bool:
 
 
 async def _version(path: str) -> str:
-    """What it says of its version; nothing where it does not within its time. What it starts ends with it."""
+    """Its own words about its version; "" if none come within its time. Processes that it starts end with it."""
     try:
         child = await processes.start(
             [path, "--version"],

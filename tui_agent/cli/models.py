@@ -22,7 +22,7 @@ agent-tui models claude
 agent-tui models --json | jq -r '.servers[].models[].name'"""
 
 SHOWN = 6
-"""Models of a provider, where not all are asked for."""
+"""Models of a provider, if not all are asked for."""
 
 
 def parser() -> Parser:
@@ -40,7 +40,7 @@ def parser() -> Parser:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the list; 0 also where it is empty."""
+    """Print the list; the exit code is 0 even if it is empty."""
     namespace = parser().parse(arguments)
 
     settings = load_settings(overrides(namespace), namespace.config)

@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
         return namespace
 
     def takes_value(self, option: str) -> bool | None:
-        """Whether `option` takes a value; None where there is no such option."""
+        """True if `option` takes a value; None if there is no such option."""
         action = self._option_string_actions.get(option)
         return None if action is None else action.nargs != 0
 
@@ -207,7 +207,7 @@ def add_cluster_option(parser: Parser) -> None:
 
 
 def say_of_open_cluster(address: str) -> None:
-    """A line on standard error where anybody on the way to a cluster could have code run, here too."""
+    """Warn on standard error if anybody on the way to a cluster could have code run, here too."""
     from tui_agent.cluster import is_open
     from tui_agent.terminal_text import one_line
 
@@ -219,7 +219,7 @@ def say_of_open_cluster(address: str) -> None:
 
 
 def add_place_options(parser: Parser) -> None:
-    """Where settings and sessions are kept: for every command."""
+    """Options for the places of settings and sessions, which every command has."""
     group = parser.add_argument_group("places")
     group.add_argument("--config", metavar="FILE", help="read FILE in place of your own config.toml")
     group.add_argument("--state-dir", metavar="DIR", help="where sessions are kept")
@@ -242,14 +242,16 @@ _NO_SETTINGS = frozenset({"config", "task", "name", "list", "session", "resume",
 
 
 def overrides(namespace: argparse.Namespace, *only: str) -> dict[str, object]:
-    """The options that were given, by the key of their setting; `only`: where the command has others, too."""
+    """The options that were given, by the key of their setting; `only`: these keys, for a command that has
+    other options, too.
+    """
     given = {key: value for key, value in vars(namespace).items() if value is not None}
     return {key: value for key, value in given.items() if (key in only if only else key not in _NO_SETTINGS)}
 
 
 def take_verb(words: list[str], verbs: Iterable[str], command: str, advice: str = "") -> str:
-    """Take the verb from the front of the words; "" where none stands there. Raises `UsageError` for one that is none,
-    with the nearest, or all of them, and the advice.
+    """Take the verb from the front of the words; "" if none stands there. Raises `UsageError` for one that is
+    none, with the nearest, or all of them, and the advice.
     """
     verb = words.pop(0) if words and not words[0].startswith("-") else ""
     if verb and verb not in verbs:

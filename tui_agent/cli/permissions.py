@@ -1,4 +1,4 @@
-"""`agent-tui permissions`: every rule and where it comes from, and which one applies to a command."""
+"""`agent-tui permissions`: every rule with its source, and the one that applies to a command."""
 
 from __future__ import annotations
 

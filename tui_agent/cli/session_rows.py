@@ -26,8 +26,8 @@ def as_json(row: SessionRow) -> str:
 
 
 def as_table(rows: Iterable[SessionRow]) -> list[str]:
-    """One line a session: id, when it was used last, outcome, failures recovered of those there were, title. On a
-    terminal the title is cut to its width, and where little of it would be left, the failures are left out.
+    """One line a session: id, time of last use, outcome, failures recovered of those there were, title. On a
+    terminal the title is cut to its width, and if little of it would be left, the failures are left out.
     """
     cells = [(row.id, when(row.ended_at), _outcome(row), _recovered(row), _title(row)) for row in rows]
     widths = [max(len(cell[column]) for cell in cells) for column in range(4)]
@@ -85,7 +85,7 @@ def as_facts(row: SessionRow, folder: Path) -> list[str]:
 
 
 def when(seconds: float) -> str:
-    """A time in the local zone; a dash where none is known."""
+    """A time in the local zone; a dash if none is known."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds)) if seconds else "–"
 
 

@@ -1,4 +1,4 @@
-"""What the verbs of `agent-tui sessions` do: they call the store, the exporters and the importers, and print."""
+"""The verbs of `agent-tui sessions`: they call the store, the exporters and the importers, and print."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def list_sessions(store: SessionStore, namespace: argparse.Namespace) -> int:
 
 
 def show(store: SessionStore, namespace: argparse.Namespace) -> int:
-    """What is known of one session."""
+    """Print the facts of one session."""
     folder = store.find(namespace.session)
     row, _ = summarise(folder)
     _write(*([as_json(row)] if namespace.json else as_facts(row, folder)))
@@ -127,7 +127,7 @@ def rename(store: SessionStore, namespace: argparse.Namespace) -> int:
 
 
 def search(store: SessionStore, namespace: argparse.Namespace) -> int:
-    """Print the places that hold all of the words; exit code 1 where there is none, as with grep."""
+    """Print the places that hold all of the words; exit code 1 if there is none, as with grep."""
     store.refresh()
     hits = store.search(" ".join(namespace.words), namespace.limit)
     _write(
@@ -180,4 +180,4 @@ WORK = {
     "restore": restore,
     "trash": trash,
 }
-"""What each verb of `sessions` does."""
+"""The function of each verb of `sessions`."""

@@ -1,4 +1,4 @@
-"""`agent-tui replay --print`: a saved session as text, for where there is no screen."""
+"""`agent-tui replay --print`: a saved session as text, for use without a screen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def print_session(settings: Settings, wanted: str | None) -> int:
-    """Write transcript and recovery timeline to standard output, up to event `settings.at` where one is given.
+    """Write transcript and recovery timeline to standard output, up to event `settings.at` if one is given.
 
     Raises `SessionError` for what is neither a session nor a recording that can be read as one.
     """

@@ -96,7 +96,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _chosen(wanted: str | None, settings: Settings) -> list[Found]:
-    """The sessions that are meant, the first of them first. Raises `UsageError` where there is none."""
+    """The sessions that are meant, the first of them first. Raises `UsageError` if there is none."""
     if wanted is None:
         return _running(settings)
     if wanted in places.NAMES:

@@ -1,4 +1,4 @@
-"""What is said when a configuration is wrong: where, what, and what is allowed.
+"""Messages about a wrong configuration: the place, what is wrong, and what is allowed.
 
 Light on purpose (the front door catches `ConfigError` before anything heavy is imported), and it never
 repeats a value that could be a secret.
@@ -70,7 +70,7 @@ def raise_for(problems: Iterable[Problem]) -> None:
 
 
 def nearest(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known name that is most like `name`, or None where none is near."""
+    """The known name that is most like `name`; None if none is near."""
     known = {candidate.lower(): candidate for candidate in names}
     folded = name.lower().replace("-", "_").replace(" ", "_")
     if folded in known:
@@ -92,7 +92,7 @@ def unknown_key(where: str, key: str, names: Iterable[str]) -> Problem:
 
 
 def secret_key(where: str, key: str) -> Problem:
-    """A provider key where none may be. The value is never repeated."""
+    """A provider key in a place that may hold none. The value is never repeated."""
     return Problem(
         where,
         key,

@@ -8,7 +8,7 @@ import itertools
 
 
 def field_notes(model: type) -> dict[str, str]:
-    """What stands under each field of `model` itself, on one line. Reads the source."""
+    """The docstring under each field of `model` itself, on one line, read from the source."""
     parsed = ast.parse(inspect.getsource(model).strip())
     body = next(node for node in parsed.body if isinstance(node, ast.ClassDef)).body
     notes: dict[str, str] = {}

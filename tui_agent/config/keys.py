@@ -53,7 +53,7 @@ _PANE_KEYS = frozenset("cgjknoswN")
 
 
 def key_problem(key: str, action: str = "") -> str:
-    """Why an action cannot have this key; "" where it can. The key is as `written` gives it."""
+    """The reason why an action cannot have this key; "" if it can. The key is as `written` gives it."""
     *modifiers, name = key.split("+")
     if action.startswith(REPLAY) and key in _PANE_KEYS:
         return f"the panes have {key} for themselves"

@@ -1,8 +1,9 @@
-"""Where settings come from: options, environment, the project's file, the user's file. Each becomes a layer.
+"""Sources of settings: options, environment, the project's file, the user's file. Each becomes a layer.
 
-A layer is a plain nested mapping with the place of each key; what is unknown or not allowed there is left
-out of it and reported. The project's file comes with a checkout, perhaps a stranger's, so it cannot decide what
-only a person may: what runs unasked, where keys and text are sent, where sessions are kept.
+A layer is a plain nested mapping with the place of each key; keys that are unknown or not allowed there are
+left out and reported. The project's file comes with a checkout, perhaps a stranger's, so it cannot decide
+things that only a person may: what runs unasked, which servers get keys and text, which folder keeps
+sessions.
 """
 
 from __future__ import annotations
@@ -40,37 +41,37 @@ PERSONAL: Mapping[str, str] = {
     "environment": "it decides which of your secrets commands are given",
     "workspace": "the file is in the workspace it would choose",
 }
-"""What only a person may set, and why."""
+"""Keys that only a person may set, each with the reason."""
 
 _STEERS = "it decides where your key and every message are sent, or what a call may take"
 IN_A_PROJECTS_PROFILE = frozenset({"model", "reasoning_effort", "temperature", "top_p", "seed"})
-"""What a project's file may say in a profile."""
+"""Keys that a project's file may set in a profile."""
 
 LIMITS = (
     *BUDGET_KEYS,
     *("max_iterations", "timeout", "context_tokens", "wait_at_most"),
     *("parameters.max_tokens", "recovery.model_tries", "recovery.bad_output_retries", "recovery.shrinks"),
 )
-"""What bounds the expense of a run: a project may lower it, never raise it."""
+"""Bounds of a run's expense: a project may lower them, never raise them."""
 
 
 @dataclass
 class Layer:
-    """One source: `values` nested by section; `places` says where a key was set, for messages."""
+    """One source: `values` nested by section; `places` names the place that set each key, for messages."""
 
     name: str
     values: dict[str, Any] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
     base: Path | None = None
-    """What relative paths in it are relative to; None: the current directory."""
+    """The folder that its relative paths start from; None: the current directory."""
 
     def place(self, key: str) -> str:
-        """Where `key` (dotted in a section) was set, in words a person can follow."""
+        """The place that set `key` (dotted in a section), in words that a person can follow."""
         return self.places.get(key) or self.places.get(key.partition(".")[0]) or self.name
 
 
 def options_layer(overrides: Mapping[str, Any]) -> Layer:
-    """What the command line (or a caller) sets, keys of a section as `section.key`; None means not set."""
+    """Settings of the command line (or a caller), keys of a section as `section.key`; None means not set."""
     layer = Layer("options")
     for key, value in overrides.items():
         if value is None:
@@ -283,7 +284,7 @@ def _above(value: Any, limit: Any, where: str) -> str:
 
 
 def unsafe_value(key: str, value: Any) -> str:
-    """Why a checkout may not give a setting this value; "" where it may."""
+    """The reason why a checkout may not give a setting this value; "" if it may."""
     if key == "approve" and value not in {"ask", "plan"}:
         return 'it would let calls run unasked (only approve = "ask" and "plan" are accepted here)'
     if key == "mcp" and value is not False:

@@ -27,7 +27,7 @@ USER_FILE = "mcp.json"
 SECTION = "mcpServers"
 MOST_SERVERS = 50
 CALL_LIMIT = 120.0
-"""Seconds without a sign of life after which a call is given up, where the entry has no `timeout`."""
+"""Seconds without a sign of life after which a call is given up if the entry has no `timeout`."""
 
 _LARGEST_FILE = 1_000_000
 _LONGEST_NAME = 64
@@ -69,7 +69,7 @@ class ServerEntry:
 
     @property
     def digest(self) -> str:
-        """What the operator's trust is about: the entry as written, whatever the variables hold."""
+        """The text that the operator trusts: the entry as written, whatever the variables hold."""
         said = {
             key: value for key, value in self.written.items() if key in _KEYS - {"disabled", "description"}
         }
@@ -87,7 +87,7 @@ class ServerEntry:
 
     @property
     def details(self) -> list[str]:
-        """What else an operator should see before the server is started, a line each."""
+        """Further facts that an operator should see before the server is started, a line each."""
         lines = []
         if self.written.get("cwd"):
             lines.append(f"in the folder {self.written['cwd']}")
@@ -118,7 +118,7 @@ def _quoted(word: str) -> str:
 
 
 def _without_value(match: re.Match[str]) -> str:
-    """A parameter of an address, its value hidden where it is a literal secret."""
+    """A parameter of an address; a literal secret in it is hidden."""
     secret = named_like_a_secret(match[2]) and not _VARIABLE.fullmatch(match[3])
     return f"{match[1]}{match[2]}=(not shown)" if secret else match[0]
 
@@ -128,7 +128,7 @@ def _secret_by_name(name: str) -> bool:
 
 
 def _unless_secret(name: str, value: object) -> str:
-    """The value as written where it names variables only; a literal one that looks like a secret stays hidden."""
+    """The value as written if it names variables only; a literal one that looks like a secret stays hidden."""
     text = str(value)
     literal = _VARIABLE.sub("", text).removeprefix("Bearer").strip()
     return "(a value that is not shown)" if literal and _secret_by_name(name) else text
@@ -162,7 +162,7 @@ def user_file() -> Path:
 def load_servers(
     workspace: Path, environ: Mapping[str, str] | None = None, user: Path | None = None
 ) -> ConfiguredServers:
-    """Read both files. Where both have a name, the user's own entry counts. Never raises."""
+    """Read both files. If both have a name, the user's own entry counts. Never raises."""
     environ = os.environ if environ is None else environ
     found: dict[str, ServerEntry] = {}
     problems: list[str] = []
@@ -192,7 +192,7 @@ def load_servers(
 
 
 def read_file(file: Path) -> dict[str, Any]:
-    """The entries of a file as written; {} where there is none. Raises `ServerEntryError`."""
+    """The entries of a file as written; {} if there is no file. Raises `ServerEntryError`."""
     if not os.path.lexists(file):
         return {}
     try:
@@ -218,7 +218,7 @@ def read_file(file: Path) -> dict[str, Any]:
 def write_entry(file: Path, name: str, written: Mapping[str, Any] | None) -> bool:
     """Put an entry into a file, or take it out (None); all else in it stays. False: there was none to take out.
 
-    Raises `ServerEntryError` where the file cannot be read, `OSError` where it cannot be written.
+    Raises `ServerEntryError` if the file cannot be read, `OSError` if it cannot be written.
     """
     servers = dict(read_file(file))
     document: dict[str, Any] = (
@@ -344,7 +344,9 @@ def _check_address(entry: ServerEntry) -> None:
 
 
 def _expander(environ: Mapping[str, str], taken: dict[str, str | None]) -> Callable[[str], str]:
-    """What replaces `${NAME}` and `${NAME:-default}`, and keeps in `taken` which were asked for."""
+    """A function that replaces `${NAME}` and `${NAME:-default}` and adds each name that was asked for to
+    `taken`.
+    """
 
     def one(match: re.Match[str]) -> str:
         name, default = match[1], match[2]

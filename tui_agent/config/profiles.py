@@ -35,7 +35,7 @@ Usd = Annotated[float, Field(ge=0, le=1_000_000)]
 
 
 class Price(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """What a model costs in USD per million tokens (`[prices."MODEL"]`, `price` in profiles)."""
+    """The price of a model in USD per million tokens (`[prices."MODEL"]`, `price` in profiles)."""
 
     prompt: Usd
     """Tokens of the prompt."""
@@ -57,7 +57,7 @@ class ModelParameters(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fals
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     """Longest reply in tokens."""
     seed: int | None = None
-    """The same seed gives the same replies, where the provider supports it."""
+    """The same seed gives the same replies if the provider supports it."""
 
     def given(self) -> dict[str, Any]:
         """Those that are set, by their names in OpenAI's protocol."""
@@ -82,9 +82,9 @@ class ModelProfile(ModelParameters, frozen=True):
     model_timeout: Seconds | None = None
     """Longest silence of a call in seconds; left out: the general `model_timeout`."""
     total_timeout: Seconds | None = None
-    """Longest whole call in seconds; left out: 1800, or `model_timeout` where that is longer."""
+    """Longest whole call in seconds; left out: 1800, or `model_timeout` if that is longer."""
     price: Price | None = None
-    """What it costs: `{ prompt = 0.2, completion = 0.8 }`; left out: `[prices]`, then litellm's table."""
+    """Its price: `{ prompt = 0.2, completion = 0.8 }`; left out: `[prices]`, then litellm's table."""
     prompt_caching: PromptCaching = "auto"
     """Marks for the prompt cache. auto: for Claude, which needs them; on, off: whatever the model is called."""
     extra_headers: dict[str, str] = {}
@@ -128,7 +128,7 @@ def address(value: str) -> str:
 
 
 def is_secret_header(name: str) -> bool:
-    """Whether a header of this name carries a secret."""
+    """True if a header of this name carries a secret."""
     return name.lower() in {"authorization", "proxy-authorization", "cookie"} or named_like_a_secret(
         name.replace("-", "_")
     )
@@ -188,14 +188,14 @@ class FallbackSettings(BaseModel, frozen=True, extra="forbid"):
 
 
 class Called(NamedTuple):
-    """What a name stands for in a call."""
+    """The model, server and parameters that a name stands for in a call."""
 
     model: str
     api_base: str | None
     parameters: ModelParameters
     profile: ModelProfile | None = None
     price: Price | None = None
-    """By the configuration; None: by litellm's table, where the server is the provider's own."""
+    """By the configuration; None: by litellm's table if the server is the provider's own."""
 
 
 def called(
@@ -206,7 +206,7 @@ def called(
     api_base: str | None,
     prices: Mapping[str, Price],
 ) -> Called:
-    """What `name` stands for; `parameters` and `api_base` are those of every model, `prices` go by models' names."""
+    """Resolve `name`; `parameters` and `api_base` are those of every model, `prices` go by models' names."""
     name = behind(name, aliases)
     profile = profiles.get(name)
     if profile is None:
@@ -217,7 +217,7 @@ def called(
 
 
 def behind(name: str, aliases: Mapping[str, str]) -> str:
-    """The name that an alias stands for, through all aliases; a circle ends where it begins."""
+    """The name that an alias stands for, through all aliases; a circle ends at the name that it began with."""
     seen = {name}
     while (following := aliases.get(name)) is not None and following not in seen:
         name = following

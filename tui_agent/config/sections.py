@@ -36,7 +36,7 @@ _UNBOUNDED = 2
 
 
 class HintRule(BaseModel, frozen=True, extra="forbid"):
-    """What to say where a line of a failed call's error matches (`[[recovery.hints]]`)."""
+    """A hint for a failed call if a line of its error matches (`[[recovery.hints]]`)."""
 
     pattern: Annotated[str, Field(min_length=1, max_length=_LONGEST_PATTERN)]
     """A regular expression, without regard to case."""
@@ -116,8 +116,8 @@ else:
 
 
 class FileCommand(BaseModel, frozen=True, extra="forbid"):
-    """What runs on a file after it was written (`[format]`, `[diagnostics]`): a program with its arguments, `{path}`
-    among them, or a line for the shell, which has the path as `$1`; `timeout` in seconds.
+    """A command that runs on a file after it was written (`[format]`, `[diagnostics]`): a program with its
+    arguments, `{path}` among them, or a line for the shell, which has the path as `$1`; `timeout` in seconds.
     """
 
     command: tuple[str, ...] = ()
@@ -151,7 +151,7 @@ class SandboxSettings(BaseModel, frozen=True, extra="forbid"):
     mode: SandboxMode = "auto"
     """auto: what works here; off: no sandbox; require: nothing starts without one."""
     network: bool = False
-    """Whether commands reach the network."""
+    """True: commands reach the network."""
     loopback: tuple[Annotated[int, Field(ge=1, le=65535)], ...] = ()
     """With a network: ports of this machine's services that commands reach, as `5432`. They always reach what they
     listen on themselves."""
@@ -178,12 +178,14 @@ class EnvironmentSettings(BaseModel, frozen=True, extra="forbid", populate_by_na
 
 
 class PermissionSettings(BaseModel, frozen=True, extra="forbid"):
-    """What runs unasked, what asks, what never runs (`[permissions]`): rules of the form `tool(pattern)`."""
+    """Rules for calls that run unasked, that ask, and that never run (`[permissions]`), of the form
+    `tool(pattern)`.
+    """
 
     allow: tuple[str, ...] = ()
     """Calls that run unasked."""
     ask: tuple[str, ...] = ()
-    """Calls that ask, also where a rule allows them."""
+    """Calls that ask, even if a rule allows them."""
     deny: tuple[str, ...] = ()
     """Calls that never run, whatever else is set."""
     reads: Literal["allow", "ask"] = "allow"
@@ -216,7 +218,7 @@ def listed_rules(value: object) -> object:
 
 
 class WebSettings(BaseModel, frozen=True, extra="forbid"):
-    """What `web_fetch` may do (`[web]`)."""
+    """Bounds of `web_fetch` (`[web]`)."""
 
     private_hosts: tuple[str, ...] = ()
     """Hosts (`wiki.internal`, `localhost`) and networks (`10.1.0.0/16`) that may be fetched though they are private."""
@@ -258,7 +260,7 @@ class HookMatcher(BaseModel, frozen=True, extra="forbid"):
         return value
 
     def matches(self, tool: str) -> bool:
-        """Whether the pattern is all of the tool's name."""
+        """True if the pattern is all of the tool's name."""
         return self.matcher in {"", "*"} or re.fullmatch(self.matcher, tool) is not None
 
 

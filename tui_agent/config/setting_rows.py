@@ -1,4 +1,4 @@
-"""Every setting as a row: its value as it is shown, where that comes from, what it means, what is allowed.
+"""Every setting as a row: its value as it is shown, its source, its meaning, and the values that are allowed.
 
 Made from the schema. A value that could be a secret is never shown.
 """
@@ -44,13 +44,13 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "web": WebSettings,
     "environment": EnvironmentSettings,
 }
-"""Sections whose keys are values, and where their meaning is written."""
+"""Sections whose keys are values, with the model that documents them."""
 ELSEWHERE: Mapping[str, str] = {
     "permissions": "/permissions shows and changes the rules",
     "keys": "/keys shows and changes them",
     "theme": "/theme shows them",
 }
-"""What has a screen of its own; other tables are edited as they stand in the file."""
+"""Tables that have a screen of their own; others are edited as they stand in the file."""
 EXAMPLES: Mapping[str, str] = {
     "profiles": '[profiles.here]\nmodel = "openai/qwen3"\napi_base = "http://127.0.0.1:8080/v1"\ntemperature = 0.2',
     "prices": '[prices."openai/qwen3"]\nprompt = 0.2\ncompletion = 0.8\ncached = 0.05',
@@ -60,7 +60,7 @@ EXAMPLES: Mapping[str, str] = {
     "diagnostics": '[diagnostics]\n"*.py" = ["ruff", "check", "-q", "--output-format", "concise", "{path}"]',
     "recovery.hints": '[[recovery.hints]]\npattern = "relation .* does not exist"\nhint = "Migrate first."',
 }
-"""What a table can look like."""
+"""An example of each table."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,11 @@ class SettingRow:
     default: str
     origin: str
     choices: tuple[str, ...]
-    """The values that are allowed, where they are few."""
+    """The values that are allowed, if they are few."""
 
     @property
     def edited(self) -> str:
-        """How it is edited where not as a value."""
+        """The way in which it is edited, if not as a value."""
         return ELSEWHERE.get(self.key) or ("a table, edited as TOML" if self.group == "tables" else "")
 
     @property
@@ -130,7 +130,9 @@ def setting_rows(settings: Settings) -> Iterator[SettingRow]:
 
 
 def toml_value(key: str, text: str) -> Any:
-    """What stands in the file for a value as it was typed; None: nothing, the default holds. Raises `SettingError`."""
+    """The text in the file for a value as it was typed; None: nothing, the default holds. Raises
+    `SettingError`.
+    """
     if not text.strip():
         return None
     section, _, name = key.rpartition(".")
@@ -197,7 +199,7 @@ def _counted(table: Any) -> str:
 
 
 def _choices(kind: Any) -> tuple[str, ...]:
-    """The values that are allowed, where they are few; () where any of a kind is."""
+    """The values that are allowed, if they are few; () if any value of a kind is."""
     if kind is bool:
         return ("true", "false")
     if isinstance(kind, type) and issubclass(kind, Enum):

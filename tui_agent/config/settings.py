@@ -105,15 +105,20 @@ class Settings(BaseModel):
     """plan: edits are refused, commands ask; ask: edits and commands ask; writes: edits run, commands ask; all: nothing
     asks."""
     max_iterations: Count = 50
-    """Model calls with their tools before you are asked for more, or the run ends with a partial answer where nobody is
-    there or an option named the number."""
+    """Model calls with their tools before you are asked for more, or the run ends with a partial answer if
+    nobody is there or an option named the number.
+    """
     context_tokens: Annotated[int, Field(ge=256)] | None = None
     """Budget of the window in tokens; unset: the model's own, less room for the reply."""
     tool_calls: ToolCallForm = "auto"
-    """How the model calls tools. native: by its API; text: one fenced call a reply; auto: as text where it cannot."""
+    """How the model calls tools. native: by its API; text: one fenced call a reply; auto: as text if it
+    cannot.
+    """
     model_timeout: Seconds = 120.0
-    """Longest silence of a model call in seconds, also within a reply. Where it is not set, a server on this machine or
-    its network has ten minutes or more for the first word, since processing the prompt can take that long."""
+    """Longest silence of a model call in seconds, also within a reply. If it is not set, a server on this
+    machine or its network has ten minutes or more for the first word, since processing the prompt can take
+    that long.
+    """
     max_cost: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """USD that a run may cost. Then it asks; with nobody there it ends with a partial answer. Unset: no limit."""
     max_session_cost: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
@@ -131,9 +136,10 @@ class Settings(BaseModel):
     fallback_models: tuple[str, ...] = ()
     """Models to try, in order, when the chosen one cannot be reached."""
     on_limit: OnLimit | None = None
-    """What happens where the model's limit of use is reached. wait: the run sleeps until it resets, and survives a
-    restart; fallback: the fallback models; stop: the run ends. Unset: you are asked; with nobody there the fallback
-    models are tried, then the run ends. A limit that resets within five minutes is waited for."""
+    """The way on when the model's limit of use is reached. wait: the run sleeps until it resets, and survives
+    a restart; fallback: the fallback models; stop: the run ends. Unset: you are asked; with nobody there the
+    fallback models are tried, then the run ends. A limit that resets within five minutes is waited for.
+    """
     wait_at_most: Seconds = LONGEST_WAIT
     """Seconds that a run waits by itself for a limit to reset; what takes longer is no wait."""
     summary_model: str = ""
@@ -143,9 +149,12 @@ class Settings(BaseModel):
     theme: str = ""
     """Name of a theme; empty: the console's default."""
     notify: tuple[Literal["title", "bell", "desktop"], ...] = ("title", "bell", "desktop")
-    """What calls you while you look elsewhere: the terminal's title, the bell, a notification of the desktop."""
+    """Ways to call you while you look elsewhere: the terminal's title, the bell, a notification of the
+    desktop.
+    """
     glyphs: Literal["auto", "unicode", "ascii"] = "auto"
-    """Signs and frames of the console. auto: ASCII where the locale (`LC_ALL`, `LC_CTYPE`, `LANG`) is not UTF-8."""
+    """Signs and frames of the console. auto: ASCII if the locale (`LC_ALL`, `LC_CTYPE`, `LANG`) is not UTF-8.
+    """
     motion: Literal["full", "reduced"] = "full"
     """reduced: nothing spins, flashes or blinks; `NO_MOTION` and `TEXTUAL_ANIMATIONS=none` in the environment say the
     same."""
@@ -160,9 +169,11 @@ class Settings(BaseModel):
     step: bool = False
     """Start paused before every step."""
     output: OutputForm = "text"
-    """What `run` prints."""
+    """The form of what `run` prints."""
     on_escalation: OnEscalation | None = None
-    """What `run` does where you would be asked; unset: `continue` under `combined`, `partial` under the presets."""
+    """The answer that `run` gives when you would be asked; unset: `continue` under `combined`, `partial`
+    under the presets.
+    """
     sub_agents: Annotated[int, Field(ge=0, le=16)] = 4
     """Sub-agents that work at the same time, at most; 0: the model has no `task` tool."""
     timeout: Seconds | None = None
@@ -170,7 +181,7 @@ class Settings(BaseModel):
     command_timeout: Seconds = 120.0
     """Longest time for a command of the `bash` tool that names none itself."""
     state_dir: Path = Field(default_factory=lambda: user_state_path(APP, appauthor=False))
-    """Where sessions are kept."""
+    """The folder in which sessions are kept."""
     mcp: bool = True
     """Start the MCP servers of `mcp.json` and `.mcp.json`; see MCP.md."""
     retention_days: Annotated[int, Field(ge=1)] | None = None
@@ -189,7 +200,7 @@ class Settings(BaseModel):
     aliases: dict[ShortName, Annotated[str, Field(min_length=1)]] = {}
     """Short names for models and profiles."""
     prices: dict[Annotated[str, Field(min_length=1)], Price] = {}
-    """What models cost, by their names as litellm spells them."""
+    """Prices of models, by their names as litellm spells them."""
     fallbacks: FallbackSettings = FallbackSettings()
     recovery: RecoverySettings = RecoverySettings()
     hooks: HookSettings = HookSettings()
@@ -247,12 +258,12 @@ class Settings(BaseModel):
         }
 
     def called(self, name: str) -> Called:
-        """What the name of a profile, an alias or a model stands for in a call."""
+        """Resolve the name of a profile, an alias or a model for a call."""
         return called(name, self.profiles, self.aliases, self.parameters, self.api_base, self.prices)
 
     @property
     def sources(self) -> dict[str, str]:
-        """Where each value came from: an option's, variable's or file's name, or `default`."""
+        """The source of each value: an option's, variable's or file's name, or `default`."""
         return {key: self._sources.get(key, "default") for key in sorted(known_keys())}
 
     @property
@@ -272,11 +283,11 @@ class Settings(BaseModel):
         return option or (not self._sources and "max_iterations" in self.model_fields_set)
 
     def origin(self, key: str) -> str:
-        """Where the value of a key (`section.name` in a section) came from; `default` where nothing sets it."""
+        """The source of a key's value (`section.name` in a section); `default` if nothing sets it."""
         return self._sources.get(key, "default")
 
     def says(self, key: str) -> bool:
-        """Whether somebody chose the value of a key, be it the default's."""
+        """True if somebody chose the value of a key, even if it equals the default."""
         return self.origin(key) != "default" or (not self._sources and key in self.model_fields_set)
 
     def permission_rules(self) -> list[PermissionRule]:
@@ -478,7 +489,7 @@ def _merged(layers: list[Layer]) -> dict[str, Any]:
 
 
 def _rule_texts(value: object) -> list[str] | None:
-    """A list of permission rules; None where it is none."""
+    """A list of permission rules; None if the value is no such list."""
     try:
         texts = listed_rules(value)
     except ValueError:
@@ -505,7 +516,7 @@ _PLAIN = {
 
 
 def in_words(finding: ErrorDetails) -> str:
-    """What is wrong with a value, to stand behind its name."""
+    """A sentence about what is wrong with a value, to stand behind its name."""
     said = finding["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
     return _PLAIN.get(finding["type"], said)
 
@@ -560,7 +571,7 @@ def _setter(layers: list[Layer], path: list[str]) -> Layer | None:
 
 
 def require_model(settings: Settings, environ: Mapping[str, str] | None = None) -> str:
-    """The chosen model's name. Raises `ConfigError` with advice where none is chosen."""
+    """The chosen model's name. Raises `ConfigError` with advice if none is chosen."""
     if not settings.model.strip():
         raise missing_model(os.environ if environ is None else environ)
     return settings.model
@@ -584,5 +595,5 @@ def require_workspace(settings: Settings) -> Path:
 
 
 def is_read_only(workspace: Path) -> bool:
-    """Whether questions about the workspace can be answered, and edits would fail."""
+    """True if questions about the workspace can be answered, but edits would fail."""
     return os.access(workspace, os.R_OK) and not os.access(workspace, os.W_OK)

@@ -1,4 +1,4 @@
-"""Where a key stands in a TOML text, for messages about it."""
+"""Lines of keys in a TOML text, for messages about them."""
 
 from __future__ import annotations
 

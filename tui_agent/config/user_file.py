@@ -32,7 +32,7 @@ class TableError(Exception):
 
 class UserFile:
     """A file that may not be there yet. Each change gives the settings as they are read after it; it raises
-    `ConfigError` where the file cannot be written, or would be wrong, and leaves it as it was.
+    `ConfigError` if the file cannot be written, or would be wrong, and leaves it as it was.
     """
 
     def __init__(self, path: Path, overrides: Mapping[str, Any]) -> None:
@@ -59,7 +59,8 @@ class UserFile:
         return self._rewrite(change)
 
     def table_text(self, key: str) -> str:
-        """A table (`section.name` in a section) as it stands in the file, with its comments; "" where it does not.
+        """A table (`section.name` in a section) as it stands in the file, with its comments; "" if it is not
+        there.
 
         Raises `ConfigError` for a file that cannot be read.
         """
@@ -194,7 +195,7 @@ class UserFile:
 
 
 def _table(document: TOMLDocument, sections: Iterable[str]) -> MutableMapping[str, Any]:
-    """The table of a section, made where it is not there yet. `sandbox = "require"` becomes one with its mode."""
+    """The table of a section, made if it is not there yet. `sandbox = "require"` becomes one with its mode."""
     import tomlkit
 
     table: MutableMapping[str, Any] = document
@@ -210,7 +211,9 @@ def _table(document: TOMLDocument, sections: Iterable[str]) -> MutableMapping[st
 
 
 def _only(path: Sequence[str], text: str) -> Any:
-    """The table at `path` in a TOML text that holds nothing else; None where that has no key. Raises `TableError`."""
+    """The table at `path` in a TOML text that holds nothing else; None if that has no key. Raises
+    `TableError`.
+    """
     table: Any
     try:
         table = tomllib.loads(text)

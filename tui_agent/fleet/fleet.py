@@ -1,4 +1,4 @@
-"""Many runs: which run is where, what all of them cost, and what becomes of those whose worker was lost.
+"""Many runs at once: the state of each, the cost of all, and a new start for those whose worker was lost.
 
 Each run is an ordinary session. A run whose worker ends goes on in another one from its journal; at most the step that
 was open is lost. Nothing here draws.
@@ -43,7 +43,7 @@ PLACES_LOOK = 2.0
 
 
 class Place(StrEnum):
-    """Where a run is in its life."""
+    """The stages in a run's life."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -80,7 +80,7 @@ class FleetRun:
 
     @property
     def name(self) -> str:
-        """What it is called on the board."""
+        """Its name on the board."""
         return self.task.id
 
     @property
@@ -90,13 +90,13 @@ class FleetRun:
 
     @property
     def outcome(self) -> str:
-        """How it ended in one word; else where it is."""
+        """Its end in one word, or its stage if it has not ended."""
         return str(self.result["outcome"]) if self.result is not None else str(self.place)
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What all runs together may take; None: no bound. `at_once` counts runs."""
+    """Bounds of all runs together; None: no bound. `at_once` counts runs."""
 
     at_once: int
     max_cost: float | None = None
@@ -108,7 +108,7 @@ class _Copy:
     """The journal of a session that is written on another disk, as it comes."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises `SessionError` where somebody else has the session open."""
+        """Raises `SessionError` if somebody else has the session open."""
         make_private(folder)
         self._lock = SessionLock.acquire(folder)
         self._file = private(folder / JOURNAL_NAME, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -176,7 +176,7 @@ class Fleet:
 
     @property
     def cost(self) -> float:
-        """What all runs have cost so far, as far as it is known, in USD."""
+        """The known cost of all runs so far, in USD."""
         return sum(run.row.cost or 0.0 for run in self.runs)
 
     @property
@@ -187,7 +187,9 @@ class Fleet:
     # --- from the first to the last ---------------------------------------------------------------------------
 
     async def run(self, start: Start) -> None:
-        """Carry all runs out. `start` gives hosts, until it has no more. Raises `OSError` where none can be started."""
+        """Carry all runs out. `start` gives hosts, until it has no more. Raises `OSError` if none can be
+        started.
+        """
         loop = asyncio.get_running_loop()
         timer = None
         if self._bounds.max_seconds is not None:

@@ -45,7 +45,7 @@ class FolderOfRuns:
         self._by_path: dict[str, FolderRun] = {}
 
     async def run(self) -> None:
-        """Follow them until it is cancelled. Raises `OSError` where the watcher ended by itself."""
+        """Follow them until it is cancelled. Raises `OSError` if the watcher ended by itself."""
         host = await LocalHost.start(WATCHER, str(self._folder))
         try:
             async for message in host.messages():
@@ -65,7 +65,7 @@ class FolderOfRuns:
         self._changed()
 
     def _name(self, path: Path) -> str:
-        """Where it is in the folder; of a trial of a Harbor job (TRIAL/agent/FILE) the trial, for its first file."""
+        """Its path in the folder; for the first file of a Harbor job's trial (TRIAL/agent/FILE) the trial's."""
         parts = path.relative_to(self._folder).parts
         trial = parts[0] if len(parts) == 3 and parts[1] == "agent" else ""
         if trial and all(run.name != trial for run in self.runs):

@@ -1,4 +1,4 @@
-"""Where workers run: processes of this machine, or of a cluster. A host takes messages and gives messages."""
+"""Hosts of workers: processes of this machine, or of a cluster. A host takes messages and gives messages."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class WorkerProcess(Protocol):
 
     name: str
     shares_disk: bool
-    """Its sessions are written where the fleet reads them."""
+    """Its sessions are written in the folder that the fleet reads."""
     printed: str
-    """What it printed last."""
+    """The end of its printed output."""
 
     def send(self, message: wire.ToWorker) -> None:
         """Queue a message; one to a worker that has ended is dropped."""
 
     def messages(self) -> AsyncIterator[wire.FromWorker]:
-        """What it says, until it has ended."""
+        """Its messages, until it has ended."""
 
     async def end(self) -> None:
         """Have it leave its sessions, and wait until it is gone."""

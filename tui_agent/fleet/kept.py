@@ -1,4 +1,4 @@
-"""What a fleet remembers between two starts: which session each task has, and how it ended."""
+"""A fleet's memory between two starts: the session of each task, and how it ended."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TaskRecord:
-    """What is known of a task. `result` is None while its run has not ended."""
+    """A task with its session and result. `result` is None while its run has not ended."""
 
     session: str = ""
     result: dict[str, Any] | None = None
@@ -28,7 +28,7 @@ class FleetRecord:
     """A file that only grows, a line for each session and each result. A torn last line is what a kill leaves."""
 
     def __init__(self, path: Path) -> None:
-        """Raises `OSError`, `SessionError` where another fleet uses the file."""
+        """Raises `OSError`; `SessionError` if another fleet uses the file."""
         self.path = path
         try:
             self._lock = SessionLock.acquire(path.parent)
@@ -47,7 +47,7 @@ class FleetRecord:
         os.truncate(self._file, len(whole))
 
     def of(self, task: FleetTask) -> TaskRecord:
-        """What is known of this very task."""
+        """The record of this very task."""
         return self._known.get((task.id, task.digest), TaskRecord())
 
     def put(self, task: FleetTask, known: TaskRecord) -> None:

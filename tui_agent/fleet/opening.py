@@ -39,7 +39,7 @@ class FleetArguments:
 
 @dataclass(frozen=True)
 class OpenFleet:
-    """A fleet that can begin, the lines that are no tasks, and where its workers come from."""
+    """A fleet that can begin, the lines that are no tasks, and the hosts of its workers."""
 
     fleet: Fleet
     bad: tuple[BadLine, ...]

@@ -45,7 +45,7 @@ def exit_code(opened: OpenFleet) -> int:
 
 
 class _Lines:
-    """A line where a run stands otherwise than before: its steps alone make none."""
+    """A line for each run whose stage or verdict changed; steps alone make none."""
 
     def __init__(self, errors: TextIO) -> None:
         self._errors = errors

@@ -20,7 +20,7 @@ class RunRow(BaseModel, frozen=True):
     """A row of the board."""
 
     badge: str = ""
-    """Where the run stands, in one word (`core.badge`); empty before its first event."""
+    """The run's state in one word (`core.badge`); empty before its first event."""
     task: str = ""
     model: str = ""
     step: int = 0

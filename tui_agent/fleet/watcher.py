@@ -1,4 +1,5 @@
-"""What looks at a folder of growing sessions (`python -m tui_agent.fleet.watcher DIR`): a row for each that changed.
+"""A process that looks at a folder of growing sessions (`python -m tui_agent.fleet.watcher DIR`) and prints a
+row for each that changed.
 
 A process of its own, so that reading and judging many recordings keeps no key of the board waiting. It ends with who
 started it.

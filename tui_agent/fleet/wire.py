@@ -29,7 +29,7 @@ class Message(BaseModel):
 
 
 class Begin(Message):
-    """Carry a task out; or go on with its session, where it has one already."""
+    """Carry a task out, or go on with its session if it has one already."""
 
     type: Literal["begin"] = "begin"
     run: str
@@ -79,7 +79,7 @@ class Opened(Message):
 
 
 class Wrote(Message):
-    """Lines that the journal got, where it is not on the fleet's disk."""
+    """Lines that the journal got, if it is not on the fleet's disk."""
 
     type: Literal["wrote"] = "wrote"
     run: str

@@ -61,14 +61,16 @@ class Approvals:
         self.asking = asyncio.Lock()
         """Held while the operator is asked about a call: one question at a time, also by lanes."""
         self.obeyed: Callable[[str], str] = obeyed_by
-        """What outside obeys a file of the workspace by itself, by its relative path; "" where nothing does."""
+        """The program outside that obeys a file of the workspace by itself, by the file's relative path; ""
+        if none does.
+        """
         self._opened = time.time()
         """Files that are newer were made here."""
         self._agreed: dict[str, str] = {}
-        """What each tool of a server was when it was first seen, or newly agreed to."""
+        """The digest of each tool of a server when it was first seen, or newly agreed to."""
 
     def judge(self, state: RunState, tool: Tool, arguments: Mapping[str, Any]) -> Judgement:
-        """Decide on a call. Not for the event loop where `permissions.judge.looks_at_files`."""
+        """Decide on a call. Not for the event loop if `permissions.judge.looks_at_files`."""
         judgement = self._judged(self._permissions(state), tool, arguments)
         if judgement.decision is not Decision.DENY and state.session.approve is not Approval.ALL:
             judgement = self._of_its_own_kind(judgement, tool, arguments)
@@ -84,8 +86,9 @@ class Approvals:
         )
 
     def _of_its_own_kind(self, judgement: Judgement, tool: Tool, arguments: Mapping[str, Any]) -> Judgement:
-        """What asks whatever a mode or a wide rule allows: a write to a file that programs outside obey by themselves,
-        and a command that takes away files that git does not have. A rule that names just this lets it run.
+        """A reason to ask in spite of a mode or a wide rule: a write to a file that programs outside obey by
+        themselves, or a command that takes away files that git does not have. A rule that names just this
+        lets it run.
         """
         for name, use in (uses_of(tool) or {}).items():
             texts = [text for text in texts_in(arguments.get(name)) if use in {Use.WRITES, Use.RUNS}]
@@ -136,24 +139,24 @@ class Approvals:
         )
 
     def may_read(self, state: RunState, path: str) -> bool:
-        """Whether no rule keeps a file of the workspace from being read."""
+        """True if no rule keeps a file of the workspace from being read."""
         return self._permissions(state).may_read(path)
 
     def suggestions(
         self, state: RunState, tool: Tool, arguments: Mapping[str, Any], judgement: Judgement
     ) -> tuple[str, ...]:
-        """The rules that would let this call run; () where none would."""
+        """The rules that would let this call run; () if none would."""
         permissions = self._permissions(state)
         return permissions.suggestions(tool.name, arguments, judgement)
 
     def rules(self, state: RunState) -> list[PermissionRule]:
-        """All rules in force, each with where it comes from."""
+        """All rules in force, each with its source."""
         session = state.session
         own = [*sorted(session.narrowing), *((Decision.ALLOW, text) for text in sorted(session.rules))]
         return [*self.configured, *self._kept(), *_session_rules(own)]
 
     def _permissions(self, state: RunState) -> Permissions:
-        """Those in force, made again only where a rule or the mode has changed."""
+        """Those in force, made again only if a rule or the mode has changed."""
         made_from = (
             self.configured,
             self._kept(),
@@ -181,7 +184,7 @@ class Approvals:
     def others(
         self, state: RunState, tool: Tool, arguments: Mapping[str, Any], suggested: Sequence[str]
     ) -> Rules:
-        """Other sets of rules that would let this call run, from narrow to wide; () where none is suggested.
+        """Other sets of rules that would let this call run, from narrow to wide; () if none is suggested.
 
         Two that read alike are one choice.
         """
@@ -204,7 +207,7 @@ def obeyed_by(path: str) -> str:
 
 
 def _named(judgement: Judgement, command: str) -> bool:
-    """Whether a rule allows just this command, or a program with what it is to do (`git clean *`)."""
+    """True if a rule allows just this command, or a program with its subcommand (`git clean *`)."""
     rules = [one.rule for one in judgement.findings if one.rule is not None]
     if any(rule.is_exactly(command) for rule in rules):
         return True

@@ -1,4 +1,4 @@
-"""What saves the workspace's earlier states, so that what a run changed can be taken back and is known."""
+"""Saves the workspace's earlier states, so that a run's changes are known and can be taken back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Checkpointer(Protocol):
         """A call that may change files is about to run: the state before the run's first one is saved now."""
 
     def after_iteration(self) -> None:
-        """An iteration ended; save the state in the background where it may have changed."""
+        """An iteration ended; save the state in the background if it may have changed."""
 
     async def look(self) -> None:
         """Say now which files have changed, before something is judged by it. Waits for a moment at most."""

@@ -28,8 +28,8 @@ class Unseen(NamedTuple):
 def unseen(workspace: Path, state: RunState, claimed: Collection[str]) -> Unseen:
     """Which files of the run's task are in the workspace and were not shown; of the `claimed`, which are not there.
 
-    A missing file counts where its folder is there, and one without a folder where a file of nearly that name is. What
-    the instructions name or the task itself holds counts as shown.
+    A missing file counts if its folder is there, and one without a folder if a file of nearly that name is.
+    Files that the instructions name or that the task itself holds count as shown.
     """
     missing, unread = [], []
     for name in state.recovery.implicit.unshown:

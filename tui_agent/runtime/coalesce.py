@@ -38,7 +38,7 @@ class _Coalescer(ABC):
         self._let_out()
 
     def drop(self) -> None:
-        """What has been gathered comes whole with the event that follows: it need not be shown by itself."""
+        """The gathered text comes whole with the event that follows: it need not be shown by itself."""
         self._stop_timer()
         self._forget()
 

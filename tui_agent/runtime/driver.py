@@ -175,7 +175,7 @@ class Driver:
         self._cancel_work()
 
     def skip_wait(self) -> None:
-        """Try the model call that waits now; nothing where none waits."""
+        """Try the model call that waits now, if one waits."""
         if self._state.phase is Phase.BACKOFF:
             self._record(events.WaitSkipped())
             self._caller.skip_wait()
@@ -219,7 +219,7 @@ class Driver:
             self._task.cancel()
 
     def _was_cut(self) -> bool:
-        """Whether the cancellation was `interrupt`'s or `stop`'s and nobody else's, which takes it back."""
+        """True if the cancellation was `interrupt`'s or `stop`'s and nobody else's, which takes it back."""
         task = asyncio.current_task()
         cut, self._cut = self._cut, False
         return cut and task is not None and task.uncancel() == 0

@@ -157,7 +157,9 @@ class Executor:
                 await self._fail(issued, _failure(call.name, error))
 
     async def _approved(self, issued: _Issued, *, by_operator: bool) -> bool:
-        """Whether the call may run; a denial is recorded with its reason. What a rule denies runs for nobody."""
+        """True if the call may run; a denial is recorded with its reason. A call that a rule denies runs for
+        nobody.
+        """
         judgement = await self._judged(issued)
         if judgement.decision is Decision.DENY:
             return self._denied_by_rule(issued, judgement)
@@ -174,7 +176,7 @@ class Executor:
             return await self._allowed(issued, judgement)
 
     async def _allowed(self, issued: _Issued, judgement: Judgement) -> bool:
-        """What the operator says to a call; a denial is recorded with its reason."""
+        """The operator's decision on a call; a denial is recorded with its reason."""
         rules, others = await asyncio.to_thread(self._offered, issued, judgement)
         asked = self._recorder.record(
             events.ApprovalAsked(
@@ -225,7 +227,7 @@ class Executor:
         return rules, self._approvals.others(state, tool, arguments, rules)
 
     async def _keep(self, decision: str, rules: tuple[str, ...]) -> None:
-        """Keep rules beyond this session. Where that cannot be, they hold for the session, and it is said."""
+        """Keep rules beyond this session. If that cannot be, they hold for the session, and a notice says so."""
         keep = {"always": self._approvals.keep, "everywhere": self._approvals.keep_everywhere}.get(decision)
         if keep is not None:
             try:
@@ -360,7 +362,9 @@ class Executor:
             return None
 
     async def _prepared_sandbox(self) -> Sandbox:
-        """What commands run in. Raises `ToolError` where it could not be prepared; the next call tries it anew."""
+        """The sandbox that commands run in. Raises `ToolError` if it could not be prepared; the next call
+        tries it anew.
+        """
         try:
             return await self._sandbox()
         except Exception as error:
@@ -371,13 +375,15 @@ class Executor:
             ) from error
 
     async def _sandbox_of(self, issued: _Issued) -> Sandbox:
-        """What this call's commands run in. What only reads, and all in plan mode, can change nothing there."""
+        """The sandbox of this call's commands. A call that only reads, and any call in plan mode, can change
+        nothing there.
+        """
         sandbox = await self._prepared_sandbox()
         return sandbox.only_reading() if issued.reads_only or self._plans else sandbox
 
     @property
     def _plans(self) -> bool:
-        """Whether nothing may be changed now."""
+        """True if nothing may be changed now."""
         return self._recorder.state.session.approve is Approval.PLAN
 
     async def _instructions(self, issued: _Issued) -> tuple[Instructions, ...]:
@@ -487,7 +493,9 @@ class Executor:
             return ""
 
     async def _from_playbook(self, issued: _Issued, message: str) -> events.Suggestion | None:
-        """What earlier runs know of this failure; nothing that this run was told `MOST_TOLD` times already."""
+        """Lessons of earlier runs about this failure, without those that this run was told `MOST_TOLD` times
+        already.
+        """
         state = self._recorder.state
         if not state.recovery.policy.playbook:
             return None
@@ -541,7 +549,7 @@ class Executor:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """What an error is about: of a group the part that ends the run, else its first one."""
+    """The error that counts: of a group the part that ends the run, else its first one."""
     while isinstance(error, BaseExceptionGroup):
         ending = error.subgroup(lambda part: isinstance(part, RecordingFailed))
         error = (ending or error).exceptions[0]

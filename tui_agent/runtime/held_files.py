@@ -1,6 +1,7 @@
-"""What a command left for programs outside to run: out of the way until the operator lets it stand, or does not.
+"""Files that a command left for programs outside to run: out of the way until the operator lets them stand,
+or does not.
 
-It was taken back before anybody is asked. So nothing runs it meanwhile, and where no answer comes it stays away.
+It was taken back before anybody is asked. So nothing runs it meanwhile, and if no answer comes it stays away.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ async def become_of(
     operator: Operator,
     approvals: Approvals,
 ) -> str:
-    """Ask about what may stand, put it back where the answer is yes, and report the rest; what the model is told."""
+    """Ask about files that may stand, put them back if the answer is yes, and give words for the model about
+    the rest.
+    """
     files = _asked_about(taken)
     left = list(taken)
     try:
@@ -108,7 +111,9 @@ async def _let_stand(
 
 
 def _asked_about(taken: Sequence[TakenBack]) -> list[tuple[TakenBack, OutOfTheWay]]:
-    """Of each file what the command left last, where all of it can be shown; nothing where it is too much."""
+    """The last state that the command left of each file, if all of it can be shown; nothing if it is too
+    much.
+    """
     newest = {one.path: one for one in taken}
     found = [(one, one.file) for one in newest.values() if one.file is not None]
     size = sum(len(file.left.content) for _, file in found)

@@ -41,7 +41,7 @@ class HookRunner:
         self._workspace = workspace
 
     def are_there(self, event: HookEvent, tool: str) -> bool:
-        """Whether anything runs for `event` on `tool`."""
+        """True if anything runs for `event` on `tool`."""
         return bool(self._hooks.commands(event, tool))
 
     async def run(
@@ -154,7 +154,7 @@ def _reported(status: BinaryIO) -> int | None:
 
 
 def _context(event: HookEvent, stdout: str) -> str:
-    """What a hook adds: the JSON's `additionalContext` or `reason`, or a failure hook's plain words."""
+    """Text that a hook adds: the JSON's `additionalContext` or `reason`, or a failure hook's plain words."""
     if stdout.startswith("{"):
         try:
             said = json.loads(stdout)

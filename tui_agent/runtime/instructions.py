@@ -45,7 +45,7 @@ class Instructions:
     digest: str
 
     def bounded(self, limit: int) -> str:
-        """The text, at most `limit` characters, marked where it was cut."""
+        """The text, at most `limit` characters, with a mark at each cut."""
         if len(self.text) <= limit:
             return self.text
         return f"{self.text[:limit]}\n[… {len(self.text) - limit:,} more characters: read {self.path}]"
@@ -54,8 +54,8 @@ class Instructions:
 def of_folder(
     workspace: Workspace, folder: Path, owners: Collection[int] | None = None
 ) -> Instructions | None:
-    """The instructions of one folder of the workspace; None where it has none that can be read, or whose owner is none
-    of these.
+    """The instructions of one folder of the workspace; None if it has none that can be read, or whose owner
+    is none of these.
     """
     for name in FILES:
         try:
@@ -89,7 +89,7 @@ def above(workspace: Path) -> tuple[Instructions, ...]:
 
 
 def _owner(path: Path) -> int | None:
-    """Whose it is; None where nothing is there."""
+    """Its owner; None if nothing is there."""
     try:
         return path.lstat().st_uid
     except OSError:
@@ -97,7 +97,7 @@ def _owner(path: Path) -> int | None:
 
 
 def personal(folder: Path) -> str:
-    """The operator's own instructions, from the folder of the configuration; empty where there are none."""
+    """The operator's own instructions, from the folder of the configuration; empty if there are none."""
     for name in FILES:
         try:
             data = untrusted_files.content(folder / name, _LARGEST)
@@ -108,7 +108,7 @@ def personal(folder: Path) -> str:
 
 
 def concern(tool: Tool, arguments: Mapping[str, Any]) -> bool:
-    """Whether the call is about a file or folder of the workspace."""
+    """True if the call is about a file or folder of the workspace."""
     return tool.effect in {Effect.READ, Effect.WRITE} and isinstance(arguments.get("path"), str)
 
 

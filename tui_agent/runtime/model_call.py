@@ -60,14 +60,14 @@ _NO_END = events.Fault(kind=events.FaultKind.STREAM_CUT, message="the reply ende
 
 
 class _Heard:
-    """What has come of a reply, text and reasoning apart, each watched for repetition."""
+    """The part of a reply that has come, text and reasoning apart, each watched for repetition."""
 
     def __init__(self) -> None:
         self._texts: dict[str, list[str]] = {"text": [], "reasoning": []}
         self._watches = {kind: RepetitionWatch() for kind in self._texts}
 
     def add(self, delta: Delta) -> bool:
-        """Whether the reply repeats itself now."""
+        """True if the reply repeats itself now."""
         found = False
         for kind, piece in (("text", delta.text), ("reasoning", delta.reasoning)):
             if piece:
@@ -76,7 +76,7 @@ class _Heard:
         return found
 
     def reply(self, model: str) -> Reply:
-        """What came, with what was repeated standing there once."""
+        """The text that came, with repeated parts once."""
         said = {kind: without_repetition("".join(pieces)) for kind, pieces in self._texts.items()}
         return Reply(text=said["text"], reasoning=said["reasoning"], finish_reason=REPEATED, model=model)
 
@@ -107,11 +107,11 @@ class ModelCaller:
         jitter: Callable[[], float],
         wait: Wait,
     ) -> None:
-        """`silence_timeout` in seconds; `waits_for_prompts`: a server nearby may take longer for its
-        first word. `images`: the folder with the copies of the images that messages hold. `workspace`: where files that
-        an answer tells about are looked for.
-        `server_of`: the host that a model's calls go to. `tools_ready` is awaited before every call: bounded, for tools
-        that are still being connected to. `jitter` gives a number from 0 to 1 for each wait between tries.
+        """`silence_timeout` in seconds; `waits_for_prompts`: a server nearby may take longer for its first
+        word. `images`: the folder with the copies of the images that messages hold. `workspace`: the folder
+        in which files that an answer names are looked for. `server_of`: the host that a model's calls go to.
+        `tools_ready` is awaited before every call: bounded, for tools that are still being connected to.
+        `jitter` gives a number from 0 to 1 for each wait between tries.
         """
         self._recorder = recorder
         self._model = model
@@ -135,7 +135,7 @@ class ModelCaller:
         """Models that named tools with more than their names, as far as the operator knows of it."""
         self._newest: tuple[History, str | None, BuiltRequest] | None = None
         self._remarks: set[str] = set()
-        """What was odd about replies and is said already."""
+        """Oddities of replies that were said already."""
         self._ids: set[str] | None = None
         """Ids of all calls so far, also of those that a rewind took back."""
 
@@ -263,8 +263,8 @@ class ModelCaller:
             )
 
     async def call(self, step: CallModel) -> Mapping[str, ParsedCall]:
-        """The reply's calls by their ids, with exact arguments: in the recorded ones secrets are masked. None where
-        the call failed.
+        """The reply's calls by their ids, with exact arguments: in the recorded ones secrets are masked. None
+        if the call failed.
         """
         await self._tools_ready()
         if step.delay or step.until is not None:
@@ -367,7 +367,7 @@ class ModelCaller:
                 self._recorder.record(events.Notice(text=text, origin="server"))
 
     async def _unseen(self, text: str, calls: Mapping[str, ParsedCall]) -> Unseen:
-        """What a reply that may be the answer has not looked at."""
+        """Files that a reply, perhaps the answer, tells about without having looked at them."""
         state = self._recorder.state
         implicit = state.recovery.implicit
         if not (state.recovery.policy.verify_claims and implicit.unshown):
@@ -570,12 +570,12 @@ class ModelCaller:
 
 
 def without_images(model: str, gets: Literal["gets", "got"]) -> str:
-    """What becomes of images, in words for the operator."""
+    """Words for the operator about the images of a request."""
     return f"{model} cannot see images: it {gets} their names alone. /model chooses one that can."
 
 
 def _left_out(model: str, names: Sequence[str]) -> str:
-    """What a model does not take, in a sentence or two."""
+    """A sentence or two about content that a model does not take."""
     said = []
     parameters = [name for name in names if name != "images"]
     if parameters:

@@ -30,8 +30,8 @@ class EscalationReply:
 
     answer: `text` goes to the model. retry: the blocked call may run once more. edit: the same with the
     arguments in `input`. skip: go on without that call. partial, stop: end the run with a partial answer, as
-    `partial` or `escalated`. continue: go on with the call withheld (only `--on-escalation continue`).
-    For a model fault, `retry` tries again, with the model named in `text` where there is one; `wait` waits until the
+    `partial` or `escalated`. continue: go on with the call withheld (only `--on-escalation continue`). For a
+    model fault, `retry` tries again, with the model named in `text` if there is one; `wait` waits until the
     limit that was reached resets.
     """
 
@@ -78,7 +78,7 @@ class Operator(Protocol):
 
     @property
     def present(self) -> bool:
-        """Whether somebody can answer; decides between escalating and degrading."""
+        """True if somebody can answer; decides between escalating and degrading."""
 
     async def approve(self, asked: ApprovalAsked) -> ApprovalReply:
         """Decide on one call. May be cancelled."""

@@ -1,5 +1,5 @@
-"""Whether the workspace bears out what a result says of a file: a write is read back, and what a search shows is
-compared with the file. Nothing is judged here; what is found goes into the result's event.
+"""Comparison of a result with the workspace: a write is read back, and the lines of a search are compared
+with the file. Nothing is judged here; a difference goes into the result's event.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ _NUMBERED = re.compile(r"\s*\d{1,9}[\t:|→]\s?")
 
 
 def comparable(tool: str, arguments: Mapping[str, Any], output: ToolOutput) -> bool:
-    """Whether a result may be compared with a file. One that says by its digest which bytes it read is believed."""
+    """True if a result may be compared with a file. One that says by its digest which bytes it read is
+    believed.
+    """
     if tool in EDITS:
         return True
     if output.files:
@@ -48,7 +50,9 @@ def comparable(tool: str, arguments: Mapping[str, Any], output: ToolOutput) -> b
 def contradiction(
     workspace: Path, tool: str, arguments: Mapping[str, Any], output: ToolOutput
 ) -> Contradiction | None:
-    """What a file of the workspace holds against a comparable result; None where nothing does, or nobody can tell."""
+    """The difference between a file of the workspace and a comparable result; None if there is none, or
+    nobody can tell.
+    """
     if tool in EDITS:
         return _lost(workspace, arguments)
     text = output.content if output.unframed is None else output.unframed

@@ -1,4 +1,6 @@
-"""What the agent needs of whoever keeps its events: the state, a way to add to it, and a promise about the disk."""
+"""The interface that the agent needs of a keeper of its events: the state, a way to add to it, and a promise
+about the disk.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ class Recorder(Protocol):
         """Bring everything recorded so far to disk without waiting for it."""
 
     def new_mask(self) -> TextMask:
-        """What masks the secrets of a text that is kept beside the journal."""
+        """The function that masks secrets in a text that is kept beside the journal."""
 
     def restore(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments with secrets in the place of their placeholders. Raises `MaskedSecretError`."""

@@ -19,7 +19,7 @@ def system_prompt(
     personal: Path | None = None,
     skills: Sequence[Skill] = (),
 ) -> str:
-    """What every run begins with: role, ground rules, the recovery rule, the project's own instructions.
+    """The first message of every run: role, ground rules, the recovery rule, the project's own instructions.
 
     `personal`: the folder with the operator's own.
     """

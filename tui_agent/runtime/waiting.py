@@ -38,7 +38,7 @@ class Wait:
         self._wake.set()
 
     def over(self) -> None:
-        """What was waited for begins: the next wait is another one."""
+        """The awaited call begins: the next wait is another one."""
         self._wake.clear()
 
     async def wait(self, seconds: float, until: float | None = None) -> None:

@@ -1,1 +1,3 @@
-"""What is kept on disk: journals and their index, checkpoints, saved states, masked secrets, the list of sessions."""
+"""Data kept on disk: journals and their index, checkpoints, saved states, masked secrets, the list of
+sessions.
+"""

@@ -1,4 +1,6 @@
-"""What a session did to the world, from its journal alone: files, commands, hosts, and what let each of them happen."""
+"""A session's effects on the world, from its journal alone: files, commands, hosts, and the permission behind
+each.
+"""
 
 from __future__ import annotations
 
@@ -66,9 +68,9 @@ class _Audit:
         self._imported = False
         self._sandbox: str | None = None
         self._allowed: dict[tuple[str, str], str] = {}
-        """What let a call run, by lane and id."""
+        """The permission that let a call run, by lane and id."""
         self._does: dict[tuple[str, str], str] = {}
-        """What the tool of a call may do, by lane and id."""
+        """The effect of a call's tool, by lane and id."""
         self._lane = ""
         self._servers: set[tuple[str, str]] = set()
 
@@ -179,7 +181,7 @@ def _said(effect: Effect) -> str:
         case "file":
             before, after = (str(effect[key] or "none")[:_SHORT_HASH] for key in ("sha256_before", "sha256"))
             hashes = "" if before == after == "none" else f"sha256 {before} -> {after} "
-            # Where a recording names no file, the tool stands in its place.
+            # If a recording names no file, the tool's name stands in its place.
             path = "a file" if effect["path"] == effect["tool"] else effect["path"]
             return f"{path} {hashes}({effect['tool']})"
         case "command":

@@ -29,7 +29,7 @@ CHECKPOINTS_FOLDER = "checkpoints"
 
 @dataclass(frozen=True)
 class CheckpointLimits:
-    """What is not checkpointed. Sizes in bytes; `files` and `total` are of what is new since the last one."""
+    """Bounds of a checkpoint. Sizes in bytes; `files` and `total` count additions since the last one."""
 
     files: int = 50_000
     total: int = 1024**3
@@ -92,7 +92,7 @@ class Checkpoints:
             self._left_out,
         )
         self._kept = ""
-        """The newest checkpoint, where it is this session's as well."""
+        """The newest checkpoint, if it is this session's as well."""
 
     def inside(self, sandbox: Sandbox) -> None:
         """From now on files of the workspace are read and written in this sandbox."""
@@ -100,12 +100,12 @@ class Checkpoints:
 
     @property
     def unavailable(self) -> str | None:
-        """Why there can be no checkpoints here; None where there can."""
+        """The reason why there can be no checkpoints here; None if there can."""
         return self._reason
 
     async def save(self, label: str, *, ignored: bool = False) -> Checkpoint:
-        """Save the workspace as it is now. Where nothing changed, the newest checkpoint is returned again. `ignored`:
-        with small files that git ignores, which `restore` brings back if they are gone or another.
+        """Save the workspace as it is now. If nothing changed, the newest checkpoint is returned again.
+        `ignored`: with small files that git ignores, which `restore` brings back if they are gone or changed.
         """
         self._check()
         async with self._git.locked():
@@ -116,7 +116,7 @@ class Checkpoints:
             return await self._with_ignored(saved, kept, label)
 
     async def _with_ignored(self, saved: Checkpoint, kept: str, label: str) -> Checkpoint:
-        """The checkpoint with which these ignored files go: another one where others go with it already."""
+        """The checkpoint with which these ignored files go: another one if others go with it already."""
         if kept and not saved.files and await self._ignored.of(saved.ref) not in {None, kept}:
             again = await self._commit(f"{saved.ref}^{{tree}}", f"{label}, {kept}")
             saved = replace(saved, ref=again.ref)
@@ -125,7 +125,7 @@ class Checkpoints:
         return saved
 
     async def diff(self, ref: str) -> list[FileChange]:
-        """What `restore(ref)` would do now; nothing is changed by asking."""
+        """Changes that `restore(ref)` would make now; asking changes nothing."""
         self._check()
         async with self._git.locked():
             await self._known(ref)
@@ -135,7 +135,7 @@ class Checkpoints:
             return changes
 
     async def patch(self, ref: str, to: str = "") -> str:
-        """What has changed in the workspace since `ref`, or from there to the checkpoint `to`, as git's patch."""
+        """Changes in the workspace since `ref`, or from there to the checkpoint `to`, as git's patch."""
         self._check()
         async with self._git.locked():
             await self._known(ref)
@@ -307,7 +307,9 @@ class Checkpoints:
         ]
 
     def _spare_repositories(self, changes: Sequence[FileChange]) -> None:
-        """Refuse to put a file where a repository is now: no checkpoint holds one, so nothing could bring it back."""
+        """Refuse to put a file in the place of a repository: no checkpoint holds one, so nothing could bring
+        it back.
+        """
         for change in changes:
             full = self._git.workspace / change.path
             if (
@@ -323,7 +325,7 @@ class Checkpoints:
                 )
 
     def _overwritten(self, changes: Sequence[FileChange]) -> list[str]:
-        """Files that are where others would be created, and that the undo state does not hold."""
+        """Files that stand in the way of others to be created, and that the undo state does not hold."""
         found: list[str] = []
         for change in changes:
             full = self._git.workspace / change.path
@@ -368,7 +370,7 @@ class Checkpoints:
         return wanted, left_out, tuple(reasons), total
 
     def _left_out(self, full: Path, found: os.stat_result) -> str:
-        """Why one file is not saved; empty where it is."""
+        """The reason why a file is not saved; "" if it is."""
         if found.st_size > self._limits.one_file:
             return f"larger than {self._limits.one_file // 2**20} MiB"
         if not stat.S_ISREG(found.st_mode):

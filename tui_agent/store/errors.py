@@ -20,7 +20,7 @@ class SessionError(Exception):
 
 
 class JournalError(SessionError):
-    """The journal: missing, damaged, newer, not writable. `line` counts from 1; 0 where none is meant."""
+    """The journal: missing, damaged, newer, not writable. `line` counts from 1; 0: no line is meant."""
 
     def __init__(self, what: str, why: str, todo: str, line: int = 0) -> None:
         super().__init__(what, why, todo)
@@ -28,7 +28,7 @@ class JournalError(SessionError):
 
 
 class SessionBusyError(SessionError):
-    """Another process writes this session. `pid` is None where it is not known."""
+    """Another process writes this session. `pid` is None if it is not known."""
 
     def __init__(self, what: str, why: str, todo: str, pid: int | None = None) -> None:
         super().__init__(what, why, todo)

@@ -1,4 +1,4 @@
-"""What restoring a saved state does to one file."""
+"""Changes that restoring a saved state makes to one file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class FileChange:
-    """What restoring a checkpoint does to one file of the workspace."""
+    """The change that restoring a checkpoint makes to one file of the workspace."""
 
     action: Literal["create", "change", "delete"]
     path: str

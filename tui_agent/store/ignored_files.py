@@ -47,7 +47,7 @@ class IgnoredFiles:
         """Of checkpoints, those that go with them."""
 
     async def saved(self) -> str:
-        """Save them as they are now: a commit, "" where there are none."""
+        """Save them as they are now. Gives a commit, or "" if there are none."""
         options = ("--others", "--ignored", "--exclude-standard", "--directory", "-z")
         rows = (await self._git.run("ls-files", *options)).split(b"\0")
         wanted = await asyncio.to_thread(self._small, [os.fsdecode(row) for row in rows if row])
@@ -90,7 +90,7 @@ class IgnoredFiles:
         return out.decode().partition("\n")[0].strip() or None
 
     async def changes(self, checkpoint: str) -> list[FileChange]:
-        """What of them is gone or another now."""
+        """Those of them that are gone or changed now."""
         commit = await self.of(checkpoint)
         if commit is None:
             return []

@@ -44,12 +44,12 @@ _BEGINS = ("/", "~/", "./", "../", "file://")
 
 
 def may_name_images(text: str) -> bool:
-    """Whether it holds the name of a kind of image at all; whether one is there, only the disk knows."""
+    """True if it holds the name of a kind of image at all; only the disk knows if such a file is there."""
     return any(suffix in text.lower() for suffix in SUFFIXES)
 
 
 def names_images(text: str, workspace: Path) -> bool:
-    """Whether it names an image that is there. Reads the disk."""
+    """True if it names an image that is there. Reads the disk."""
     return next(_named(text, workspace), None) is not None
 
 
@@ -64,7 +64,7 @@ def keep_images(text: str, workspace: Path, folder: Path) -> tuple[Image, ...]:
 
 
 def _named(text: str, workspace: Path) -> Iterator[tuple[str, Path]]:
-    """Image files that are there, as they are named and where."""
+    """Image files that are there: their names in the text, and their paths."""
     for at, double, single, plain in _WORD.findall(text):
         word = double or single or re.sub(r"\\(.)", r"\1", plain)
         if not word.lower().endswith(SUFFIXES):
@@ -122,7 +122,7 @@ def _kept(name: str, path: Path, folder: Path) -> Image:
 
 
 def _pixels(data: bytes) -> tuple[int, int]:
-    """Width and height; (-1, -1) where the data does not say."""
+    """Width and height in pixels; (-1, -1) if the data does not say."""
     try:
         width, height = imagesize.get(io.BytesIO(data))
     except (ValueError, OSError, IndexError, KeyError, OverflowError):
@@ -131,7 +131,7 @@ def _pixels(data: bytes) -> tuple[int, int]:
 
 
 def share_images(parent: Path, fork: Path) -> None:
-    """Link the copies of a session into its fork, or copy them where links cannot be. Raises `OSError`."""
+    """Link the copies of a session into its fork, or copy them if links cannot be made. Raises `OSError`."""
     folder = parent / IMAGES_FOLDER
     if folder.is_symlink() or not folder.is_dir():
         return

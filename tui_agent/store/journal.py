@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 
 JOURNAL_NAME = "events.jsonl"
 GATHERED = 0.01
-"""Seconds for which lines are gathered where nobody waits for them: one write for what happened together."""
+"""Seconds for which lines are gathered if nobody waits for them, so that events that come together are one
+write.
+"""
 
 
 @dataclass(frozen=True)
@@ -54,10 +56,10 @@ BEGINNING = Mark()
 
 @dataclass(frozen=True)
 class JournalContents:
-    """What a journal holds behind the mark from which it was read. `end` is behind the last whole event."""
+    """The part of a journal behind the mark from which it was read. `end` is behind the last whole event."""
 
     events: list[Event] = field(default_factory=list)
-    """Empty where `take` got them."""
+    """Empty if `take` got them."""
     end: Mark = BEGINNING
     dropped_bytes: int = 0
     """Length of a torn last line, which is no part of `events`."""
@@ -66,7 +68,7 @@ class JournalContents:
 
 
 def sessions_folder(state_dir: Path) -> Path:
-    """Where the sessions are, one folder each."""
+    """The folder of the sessions, one folder each."""
     return state_dir / "sessions"
 
 
@@ -117,9 +119,9 @@ def _lines(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def check_torn(path: Path, torn: bytes, number: int) -> Event | None:
-    """What a file ends with behind its last line break: a whole event, or None for a torn one or nothing.
+    """The end of a file behind its last line break: a whole event, or None for a torn one or nothing.
 
-    Raises `JournalError` where it is no end that a kill can leave, or where nothing came before it.
+    Raises `JournalError` if it is no end that a kill can leave, or if nothing came before it.
     """
     if len(torn) > MAX_LINE_BYTES:
         raise _too_long(path, number)
@@ -204,7 +206,7 @@ class Journal:
         self.folder = folder
         self.path = folder / JOURNAL_NAME
         self.contents = contents
-        """What the journal held when it was opened."""
+        """The events that the journal held when it was opened."""
         self._lines = contents.end.seq - contents.unterminated
         self._size, self._digest = contents.end.size, contents.end.digest.copy()
         self.error: JournalError | None = None
@@ -213,7 +215,7 @@ class Journal:
         self._file = file
         self._pending: deque[bytes] = deque()
         self._sync = False
-        """What is written is to be brought to the disk."""
+        """Written lines are to be brought to the disk."""
         self._gathering: asyncio.TimerHandle | None = None
         self._drain: asyncio.Task[None] | None = None
         self._draining = True
@@ -222,7 +224,9 @@ class Journal:
 
     @classmethod
     async def create(cls, folder: Path) -> Journal:
-        """A new, empty journal in `folder` (made where missing). Raises `JournalError`, `SessionBusyError`."""
+        """A new, empty journal in `folder` (made if it is missing). Raises `JournalError`,
+        `SessionBusyError`.
+        """
         try:
             await asyncio.to_thread(make_private, folder)
         except OSError as fault:
@@ -279,7 +283,7 @@ class Journal:
 
     @property
     def end(self) -> Mark:
-        """Where the journal ends, as it was written here."""
+        """The end of the journal, as it was written here."""
         return Mark(self._lines, self._size, self._digest)
 
     def write(self, event: Event) -> None:
@@ -295,7 +299,7 @@ class Journal:
         self._drain_soon()
 
     async def barrier(self) -> None:
-        """Wait until all that was written is on the disk. Raises `JournalError` where the disk refuses."""
+        """Wait until all written lines are on the disk. Raises `JournalError` if the disk refuses."""
         self._sync = True
         await asyncio.shield(self._start_drain())
         if self.error is not None:
@@ -384,7 +388,7 @@ def _store(descriptor: int, chunk: bytes, sync: bool) -> tuple[int, OSError | No
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the new name durable, where folders can be synced."""
+    """Make the new name durable, if folders can be synced."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""A journal opened for reading anywhere: where each line is, when it happened and its type, without parsing.
+"""A journal opened for reading anywhere: the place, the time and the type of each line, without parsing.
 
 The file is mapped, not read, so that memory stays small however long the session is; an event is parsed when
 it is asked for. What a line means is not decided here.
@@ -35,7 +35,7 @@ class EventSource(Protocol):
     def __len__(self) -> int: ...
 
     def event(self, number: int) -> Event:
-        """One event. Raises `JournalError` where its line turns out to be damaged."""
+        """One event. Raises `JournalError` if its line turns out to be damaged."""
 
     def at(self, number: int) -> float:
         """When it happened, in seconds since the epoch."""
@@ -203,6 +203,6 @@ class JournalIndex:
         return self._kinds
 
     def call_id(self, number: int) -> object:
-        """See `EventSource`. As bytes of the file, or of its own kind where the line is in another form."""
+        """See `EventSource`. As bytes of the file, or of its own kind if the line is in another form."""
         match = _CALL_ID.search(self._data, self._ends[number - 1], self._ends[number])
         return number if match is None or number in self._other_form else match.group(1)

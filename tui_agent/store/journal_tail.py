@@ -22,10 +22,10 @@ ENOUGH = 500
 
 
 def latest(path: Path) -> RunState | None:
-    """What the newest runs of a session (its folder or its file) come to by themselves: a conversation to look at.
+    """The newest runs of a session (its folder or its file), folded by themselves: a conversation to look at.
 
-    What counts over the whole session is not in it, and of a run that is longer than the tail not what counts over the
-    run. None where the journal is short, or its end cannot be read.
+    Figures of the whole session are not in it, nor figures of a run that is longer than the tail. None if the
+    journal is short, or its end cannot be read.
     """
     try:
         with open(journal_path(path), "rb", opener=unblocked) as file:
@@ -42,7 +42,7 @@ def latest(path: Path) -> RunState | None:
 
 
 def _beginning(lines: list[bytes]) -> int | None:
-    """Where the newest run begins, or else an iteration, that leaves enough to look at."""
+    """The beginning of the newest run, or else of an iteration, that leaves enough to look at."""
     heads = [head(line) for line in lines[:-ENOUGH]]
     for kind in ("run_started", "iteration_started"):
         for place in range(len(heads) - 1, -1, -1):

@@ -55,7 +55,7 @@ class KeptRules:
         self._write(entries)
 
     def remove(self, text: str, decision: Decision) -> bool:
-        """Forget one rule; False where it was not kept. Raises `OSError`, also for a file that is damaged."""
+        """Forget one rule; False if it was not kept. Raises `OSError`, also for a file that is damaged."""
         entries = self._entries()
         left = [entry for entry in entries[decision] if entry.get("rule") != text]
         found = len(left) < len(entries[decision])
@@ -76,7 +76,7 @@ class KeptRules:
             return (parse_rule(Decision.ASK, "*", str(error)),)
 
     def _entries(self) -> Entries:
-        """What the file holds; nothing where there is none. Raises `OSError` where it cannot be read as rules."""
+        """The rules in the file; none if there is no file. Raises `OSError` if it cannot be read as rules."""
         try:
             return _checked(self.path.read_bytes()[: _LARGEST + 1])
         except FileNotFoundError:

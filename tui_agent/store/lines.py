@@ -26,7 +26,7 @@ class NotAnEventError(ValueError):
 
 
 class Head(NamedTuple):
-    """What the first bytes of a line say."""
+    """Facts from the first bytes of a line."""
 
     seq: int
     at: float
@@ -41,7 +41,7 @@ def encode(event: Event) -> bytes:
 
 
 def head(line: bytes) -> Head | None:
-    """Number, time, version and type from the first bytes; None where the line is in another order."""
+    """Number, time, version and type from the first bytes; None if the line is in another order."""
     match = _HEAD_PATTERN.match(line)
     if match is None:
         return None
@@ -50,7 +50,7 @@ def head(line: bytes) -> Head | None:
 
 
 def decode(line: bytes) -> Event:
-    """The event of a line, upgraded where it is older.
+    """The event of a line, upgraded if it is older.
 
     Raises `UnknownVersionError` for a newer one, and `ValueError` (which pydantic's error is) for what is no
     event.

@@ -51,7 +51,7 @@ class SessionLock:
 
     @staticmethod
     def held(folder: Path) -> bool:
-        """Whether some process writes the session in `folder` now."""
+        """True if some process writes the session in `folder` now."""
         try:
             descriptor = os.open(folder / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:

@@ -20,7 +20,7 @@ class McpTrust:
         self._answers = TrustFile(state_dir / FILE, workspace)
 
     def trusted(self, entry: ServerEntry) -> bool | None:
-        """Whether the operator agreed to this entry; None: never asked."""
+        """The operator's answer for this entry; None: never asked."""
         return self._answers.answer(entry.digest)
 
     def remember(self, entry: ServerEntry, trusted: bool | None) -> None:

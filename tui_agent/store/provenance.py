@@ -1,4 +1,4 @@
-"""Whether a session was recorded here. One that came from elsewhere brings no approvals and no workspace along.
+"""The origin of a session. One that was recorded elsewhere brings no approvals and no workspace along.
 
 The mark is a file beside the journal, because whoever wrote the journal could have written a mark inside it.
 """
@@ -16,5 +16,5 @@ def mark_foreign(folder: Path) -> None:
 
 
 def is_foreign(folder: Path, sessions: Path) -> bool:
-    """Whether the session in `folder` was imported, or is not among our own in `sessions`."""
+    """True if the session in `folder` was imported, or is not among our own in `sessions`."""
     return (folder / _MARK).exists() or folder.resolve().parent != sessions.resolve()

@@ -94,11 +94,11 @@ class SessionRecorder:
         return tuple(value.encode("utf-8", "surrogateescape") for value, _ in self._redactor.values)
 
     def holds_secret(self, text: str) -> bool:
-        """Whether masking would change the text."""
+        """True if masking would change the text."""
         return self._redactor.text(text) != text
 
     def new_mask(self) -> StreamRedactor:
-        """What masks the secrets of a text that is kept beside the journal."""
+        """The function that masks secrets in a text that is kept beside the journal."""
         return self._redactor.stream()
 
     def restore(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class SessionRecorder:
         return stamped
 
     async def barrier(self) -> None:
-        """Everything recorded so far is on disk. Raises `RecordingFailed` where it cannot be brought there."""
+        """Everything recorded so far is on disk. Raises `RecordingFailed` if it cannot be brought there."""
         try:
             await self._journal.barrier()
         except JournalError as error:
@@ -162,7 +162,7 @@ class SessionRecorder:
     async def close(self) -> None:
         """Bring everything to disk, let go of the journal, and save the state of a long session.
 
-        Raises `JournalError` where something is lost.
+        Raises `JournalError` if something is lost.
         """
         state = self._state  # whatever is recorded from here on is in no journal
         await self._journal.close()

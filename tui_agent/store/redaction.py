@@ -62,7 +62,7 @@ _PATH = re.compile(
 
 
 def worth_masking(value: str) -> bool:
-    """Whether a value can be a secret: long enough, and neither a number, a path nor a plain setting."""
+    """True if a value can be a secret: long enough, and neither a number, a path nor a plain setting."""
     if len(value) < MIN_SECRET or value.lower() in _TRIVIAL or len(set(value)) < 3:
         return False
     if re.fullmatch(r"[\d.,]{1,11}", value):
@@ -74,7 +74,7 @@ PLACEHOLDER = re.compile(r"\[masked:[\w.-]{1,200}\]")
 
 
 class Redactor:
-    """Masks the values it was given and the shapes of `secrets.SHAPES`. Cheap where nothing matches.
+    """Masks the values it was given and the shapes of `secrets.SHAPES`. Cheap if nothing matches.
 
     It remembers, in memory only, which secret each placeholder stands for.
     """
@@ -121,8 +121,8 @@ class Redactor:
     def restore(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments with each placeholder replaced by its secret, for a tool that is about to run.
 
-        Raises `MaskedSecretError` where a placeholder is unknown or stands for more than one text: written
-        as it is, it would destroy the secret in the user's file.
+        Raises `MaskedSecretError` if a placeholder is unknown or stands for more than one text: written as it
+        is, it would destroy the secret in the user's file.
         """
         return {name: self._restored(value, name) for name, value in arguments.items()}
 
@@ -152,12 +152,12 @@ class Redactor:
         )
 
     def redact(self, event: E) -> E:
-        """The event with its secrets masked; the same object where there are none."""
+        """The event with its secrets masked; the same object if there are none."""
         changes = self._replaced(event, 0)
         return event.model_copy(update=changes) if changes else event
 
     def text(self, text: str) -> str:
-        """The text with its secrets masked; the same object where there are none."""
+        """The text with its secrets masked; the same object if there are none."""
         if not text.isascii():
             text = storable(text)
         # One expression rules a short text out fastest; in a long one, looking for each literal is faster.
@@ -243,7 +243,7 @@ _NESTED = (dict, list, tuple)
 
 
 def storable(text: str) -> str:
-    """Text that UTF-8 can hold: lone surrogates are replaced. The same object where there are none."""
+    """Text that UTF-8 can hold: lone surrogates are replaced. The same object if there are none."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -252,7 +252,7 @@ def storable(text: str) -> str:
 
 
 class StreamRedactor:
-    """Masks secrets in text that comes in pieces, also where one is split between two of them.
+    """Masks secrets in text that comes in pieces, even if one is split between two of them.
 
     What may be the beginning of a secret is held back until more text tells; never more than `LIMIT`
     characters, since what has grown past that is masked, and the rest of it swallowed as it comes.
@@ -302,8 +302,9 @@ class StreamRedactor:
         return clean
 
     def _open_from(self, buffer: str) -> tuple[int, Shape | None]:
-        """Where the earliest possible beginning of an unfinished secret stands (the end: nowhere), and its
-        shape."""
+        """The place of the earliest possible beginning of an unfinished secret (the end: there is none), and
+        its shape.
+        """
         size = len(buffer)
         start, found = size, None
         for value, _ in self._redactor.values:
@@ -340,7 +341,7 @@ class StreamRedactor:
 
 
 def _after_last_line(text: str) -> int:
-    """Where the last line begins, after a line break or its escape; 0 where there is none."""
+    """The beginning of the last line, after a line break or its escape; 0 if there is none."""
     return max((text.rfind(end) + len(end) for end in ("\n", "\\n") if end in text), default=0)
 
 
@@ -351,7 +352,9 @@ _ENDS_MASKED = re.compile(r"\[masked:[^\]]+\](?:\s|\\[nrt])*\Z")
 
 
 def _prefix_at_end(text: str, literal: str) -> int:
-    """Where the longest proper prefix of `literal` begins that `text` ends with; its end for none."""
+    """The beginning of the longest proper prefix of `literal` that `text` ends with; the end of `text` for
+    none.
+    """
     first = literal[0]
     position = text.find(first, max(0, len(text) - len(literal) + 1))
     while position != -1:

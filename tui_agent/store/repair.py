@@ -1,8 +1,8 @@
-"""What a saved session lacks when its process died in the middle of a run, as events that complete it.
+"""Events that complete a saved session whose process died in the middle of a run.
 
-The events are those that `decide` demands: a finished iteration gets its verdict and note; where the world was at work
-on the iteration, the interruption is recorded and every call gets a result. A question that waited stays open and is
-asked again. Nothing here writes; the caller records what it is given, in order.
+The events are those that `decide` demands: a finished iteration gets its verdict and note; if calls of the
+iteration were under way, the interruption is recorded and every call gets a result. A question that waited
+stays open and is asked again. Nothing here writes; the caller records what it is given, in order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tui_agent.core.state import RunState
 
 
 def repair_events(state: RunState) -> list[events.Event]:
-    """The events to record before a session whose journal folds to `state` goes on; none where it is whole."""
+    """The events to record before a session whose journal folds to `state` goes on; none if it is whole."""
     if not state.running and state.compacting is None and state.compaction_asked is None:
         return []
     added: list[events.Event] = []

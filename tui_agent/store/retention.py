@@ -1,4 +1,5 @@
-"""What is done when a session closes, is forked, or is removed, so that lists, retention and checkpoints stay right.
+"""Work that is due when a session closes, is forked, or is removed, so that lists, retention and checkpoints
+stay right.
 
 The session store moves folders and the checkpoints hold files; this joins the two for the front doors. Nothing here
 keeps the program from ending: what cannot be done now is left for the next time.
@@ -19,7 +20,7 @@ from tui_agent.store.session_store import SessionStore
 
 _DAY = 86_400.0
 _BEGAN = time.time() - time.monotonic()
-"""What the system's clock said when the process began, by the clock that never jumps."""
+"""The time at which the process began, by the clock that never jumps."""
 
 
 async def put_away(state_dir: Path, session_id: str, retention_days: int | None, now: float) -> None:

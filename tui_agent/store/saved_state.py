@@ -1,7 +1,7 @@
 """The state of a long session beside its journal, so that opening it need not fold all of it.
 
-The journal alone is the truth. What is saved names the bytes of the journal that it comes from and the code that made
-it, by their digests; where one of them is another now, or the file is damaged, it is ignored.
+The journal alone is the truth. A saved state names the bytes of the journal that it comes from and the code
+that made it, by their digests; if one of them has changed, or the file is damaged, it is ignored.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _decoded(encoded: Iterator[bytes]) -> RunState:
 
 
 def _digest(file: IO[bytes], size: int) -> hashlib._Hash:
-    """Of the next `size` bytes, or of fewer where the file ends."""
+    """Of the next `size` bytes, or of fewer at the end of the file."""
     digest = hashlib.sha256()
     while piece := file.read(min(size, _CHUNK)):
         digest.update(piece)
@@ -139,7 +139,7 @@ def _digest(file: IO[bytes], size: int) -> hashlib._Hash:
 
 
 def save(folder: Path, state: RunState, mark: Mark) -> None:
-    """Save the state of the session in `folder`, whose journal goes up to `mark`, where it is long.
+    """Save the state of the session in `folder`, whose journal goes up to `mark`, if the journal is long.
 
     A state of another place is not saved. Never raises: without it the next opening takes longer.
     """
@@ -164,7 +164,7 @@ def save(folder: Path, state: RunState, mark: Mark) -> None:
 
 
 def load(folder: Path) -> SavedState:
-    """What was saved of the session in `folder`; `NOTHING` where it does not fit the journal or this code."""
+    """The saved state of the session in `folder`; `NOTHING` if it does not fit the journal or this code."""
     try:
         with open(folder / STATE_NAME, "rb", opener=unblocked) as file:
             head = _Head.model_validate_json(file.readline(_CHUNK))

@@ -1,8 +1,8 @@
-"""The shapes of well-known secrets: what they begin with, what they look like, and where one may be
+"""The shapes of well-known secrets: their beginnings, their form, and the places at which one may be
 unfinished.
 
-Data for `redaction`, which alone decides what is done with them. A shape is tried only where one of its
-anchors occurs, since finding a literal is many times faster than matching an expression. Shapes ask for what
+Data for `redaction`, which alone decides what is done with them. A shape is tried only in texts with one of
+its anchors, since finding a literal is many times faster than matching an expression. Shapes ask for what
 prose and code do not have (a length, a digit), because masking a word of the user's source would mislead the
 model.
 """
@@ -36,9 +36,9 @@ class Shape:
     unfinished: re.Pattern[str]
     """Matches at the end of a text when the secret may go on in the next piece; groups as in `pattern`."""
     tail: re.Pattern[str]
-    """What the rest of such a secret is made of."""
+    """The characters of the rest of such a secret."""
     clues: tuple[str, ...] = ()
-    """Literals of which one is in every text that holds such a secret; `anchors` where none are given."""
+    """Literals of which one is in every text that holds such a secret; `anchors` if none are given."""
     before: str = ""
     """Characters that `pattern` takes in front of a clue."""
     lead: bool = False
@@ -81,14 +81,14 @@ class Shape:
         yield groups.get("name") or self.name, start, match.end()
 
     def span_over(self, text: str, position: int) -> int:
-        """Where a whole secret begins that `position` would cut in two; `position` itself for none."""
+        """The beginning of a whole secret that `position` would cut in two; `position` itself for none."""
         for match in self.matches(text):
             if match.start() < position < match.end():
                 return match.start()
         return position
 
     def open_from(self, text: str) -> int:
-        """Where a secret begins that may go on after the end of `text`; the length of `text` for none."""
+        """The beginning of a secret that may go on after the end of `text`; the length of `text` for none."""
         if self.lead or any(clue in text for clue in self.clues):
             match = self.unfinished.search(text)
             if match is not None:
@@ -132,7 +132,7 @@ class _Assignment(Shape):
     """A variable set to a value; which names count is said in `secret_names`."""
 
     def secrets(self, match: re.Match[str]) -> Iterator[tuple[str, int, int]]:
-        """The value, where the name is one of a secret."""
+        """The value, if the name is one of a secret."""
         if named_like_a_secret(match["name"]):
             yield from super().secrets(match)
 
@@ -262,6 +262,6 @@ MAY_BEGIN = re.compile(
         ]
     )
 )
-"""An anchor anywhere, or the beginning of one at the end: where there is none, only shapes with a lead can begin."""
+"""An anchor anywhere, or the beginning of one at the end: without one, only shapes with a lead can begin."""
 
 WITH_LEAD = tuple(shape for shape in SHAPES if shape.lead)

@@ -58,11 +58,11 @@ _HITS = (
     "JOIN sessions ON sessions.id = places.session_id WHERE passages MATCH ?"
 )
 _MOST_PLACES = 5_000
-"""That a search for sessions looks at: the best ones, where a word is everywhere."""
+"""Hits that a search for sessions looks at: the best ones, if a word is everywhere."""
 
 
 class Hit(NamedTuple):
-    """A place where a search found something. `spans` are the found words in `snippet`, as (start, end)."""
+    """A place in which a search found something. `spans` are the found words in `snippet`, as (start, end)."""
 
     session_id: str
     title: str
@@ -229,7 +229,9 @@ def _prepared(database: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def _current(database: sqlite3.Connection) -> bool:
-    """Whether the tables are ours: by the version, and by their columns, which somebody else may have changed."""
+    """True if the tables are ours: by the version, and by their columns, which somebody else may have
+    changed.
+    """
     if database.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
         return False
     there = {row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -239,7 +241,7 @@ def _current(database: sqlite3.Connection) -> bool:
 
 
 def _is_damage(fault: BaseException | None) -> bool:
-    """Whether the file is to blame, and not the disk, a lock or the permissions."""
+    """True if the file is to blame, and not the disk, a lock or the permissions."""
     if not isinstance(fault, sqlite3.Error):
         return False
     name = getattr(fault, "sqlite_errorname", "")
@@ -247,7 +249,7 @@ def _is_damage(fault: BaseException | None) -> bool:
 
 
 def _is_sound(row: tuple[Any, ...]) -> bool:
-    """Whether the columns hold what a `SessionRow` is made of."""
+    """True if the columns hold the values of a `SessionRow`."""
     return all(
         isinstance(value, kinds) and not isinstance(value, bool)
         for value, kinds in zip(row, _KINDS, strict=True)
@@ -289,7 +291,7 @@ def _plain(text: str) -> str:
 
 
 def _spans(marked: str) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """The snippet without its marks, and where they stood."""
+    """The snippet without its marks, and the places of the marks."""
     plain: list[str] = []
     spans: list[tuple[int, int]] = []
     length = start = 0

@@ -1,8 +1,8 @@
 """All sessions under the state folder: listed, found, renamed, deleted and restored.
 
-One folder a session under `sessions/`; deleted ones are under `trash/` until it is emptied. The index beside them
-(`session_index`) only makes lists and searches fast. Methods block on the disk: call them in a thread where a screen
-waits; `rename`, which writes a journal, is a coroutine.
+One folder a session under `sessions/`; deleted ones are under `trash/` until it is emptied. The index beside
+them (`session_index`) only makes lists and searches fast. Methods block on the disk: call them in a thread if
+a screen waits; `rename`, which writes a journal, is a coroutine.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class DiskUse:
 
 
 class SessionStore:
-    """The sessions under `state_dir`. Raises `SessionError` where the disk refuses."""
+    """The sessions under `state_dir`. Raises `SessionError` if the disk refuses."""
 
     def __init__(self, state_dir: Path) -> None:
         self.state_dir = state_dir
@@ -60,7 +60,7 @@ class SessionStore:
         self._index = SessionIndex(state_dir)
 
     def folder(self, session_id: str) -> Path:
-        """Where the session of this id is, or would be."""
+        """The folder of the session of this id, whether it is there or not."""
         return self.sessions_dir / session_id
 
     # --- listing and finding ---------------------------------------------------------------------------------
@@ -110,9 +110,9 @@ class SessionStore:
         return self._index.found(words, limit)
 
     def newest(self, workspace: Path | None = None) -> Path | None:
-        """The folder of the session that was used last (in `workspace`); None where there is none.
+        """The folder of the session that was used last (in `workspace`); None if there is none.
 
-        One that was only opened counts where there is no other.
+        One that was only opened counts if there is no other.
         """
         by_age = sorted(self._journals().items(), key=lambda item: -item[1][1])
         opened: Path | None = None
@@ -149,7 +149,8 @@ class SessionStore:
         )
 
     def resolve(self, wanted: str | None) -> Path:
-        """What a person means by SESSION or FILE: a file or folder, what `find` finds, or (None) the newest session.
+        """The path that a person means by SESSION or FILE: a file or folder, the finding of `find`, or (None)
+        the newest session.
 
         Raises `SessionError`.
         """
@@ -178,7 +179,7 @@ class SessionStore:
         self.update(session_id)
 
     def delete(self, session_id: str, now: float) -> None:
-        """Move a closed session to the trash, from where `restore` brings it back."""
+        """Move a closed session to the trash, from which `restore` brings it back."""
         folder = self.folder(session_id)
         with self._alone(folder):
             self._move(folder, self.trash_dir / session_id)
@@ -187,7 +188,7 @@ class SessionStore:
         self._index.drop([session_id])
 
     def trash(self) -> list[SessionRow]:
-        """What is in the trash, the last deleted first; `ended_at` is when it was deleted."""
+        """Sessions in the trash, the last deleted first; `ended_at` is the time of the deletion."""
         found = [
             evolve(summarise(folder)[0], ended_at=changed) for folder, changed in _folders(self.trash_dir)
         ]
@@ -233,7 +234,7 @@ class SessionStore:
         return retired
 
     def disk_use(self) -> DiskUse:
-        """What all of it takes."""
+        """The size of all of it in bytes."""
         index = sum(_size(path) for path in self.state_dir.glob(f"{INDEX_NAME}*"))
         return DiskUse(
             _size(self.sessions_dir), _size(self.trash_dir), _size(self.state_dir / "checkpoints"), index
@@ -287,7 +288,7 @@ class SessionStore:
 
 
 def _beginning(folder: Path) -> events.SessionStarted | None:
-    """The first event of a session, from its first line alone; None where there is none."""
+    """The first event of a session, from its first line alone; None if there is none."""
     try:
         with open(folder / JOURNAL_NAME, "rb", opener=unblocked) as file:
             event = decode(file.readline(1_000_000))
@@ -297,7 +298,7 @@ def _beginning(folder: Path) -> events.SessionStarted | None:
 
 
 def _was_used(folder: Path) -> bool:
-    """Whether the operator did something in the session: what comes before that are a few settings."""
+    """True if the operator did something in the session: only a few settings come before that."""
     with contextlib.suppress(OSError), open(folder / JOURNAL_NAME, "rb", opener=unblocked) as file:
         return any(kind in line for line in itertools.islice(file, 1_000) for kind in _USES)
     return False
@@ -307,7 +308,7 @@ _USES = (b'"type":"run_started"', b'"type":"own_command_ended"')
 
 
 def _folders(parent: Path) -> list[tuple[Path, float]]:
-    """The folders in `parent` and when they changed; none where it cannot be read."""
+    """The folders in `parent` with the times of their changes; none if it cannot be read."""
     found: list[tuple[Path, float]] = []
     with contextlib.suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:

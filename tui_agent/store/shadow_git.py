@@ -62,23 +62,23 @@ _ALWAYS_EXCLUDED = (
     *("node_modules/", "__pycache__/", ".venv/", ".tox/", ".nox/"),
     *(".mypy_cache/", ".pytest_cache/", ".ruff_cache/"),
 )
-"""Folders that tools create again by themselves, left out also where no .gitignore names them."""
+"""Folders that tools create again by themselves, left out even if no .gitignore names them."""
 
 
 class ShadowGit:
     """One repository for one workspace; commands are cancellable, and one process at a time uses it."""
 
     def __init__(self, store: Path, workspace: Path, not_saved: Sequence[Path] = ()) -> None:
-        """`not_saved`: folders of our own, left out where they are inside the workspace."""
+        """`not_saved`: folders of our own, left out if they are inside the workspace."""
         self.store = store
         self.workspace = workspace
         self.sandbox = Sandbox()
-        """Git runs in the sandbox, where a folder of the workspace may become a link meanwhile."""
+        """Git runs in the sandbox if a folder of the workspace may become a link meanwhile."""
         self._not_saved = (store, *not_saved)
 
     @staticmethod
     def installed() -> bool:
-        """Whether there is a git to call."""
+        """True if there is a git to call."""
         return processes.own_program("git") is not None
 
     async def run(
@@ -137,7 +137,7 @@ class ShadowGit:
 
     @contextlib.asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:
-        """Hold the store alone, made where it is missing.
+        """Hold the store alone; make it if it is missing.
 
         Whatever the operating system refuses until the store is free again is a `CheckpointError`.
         """
@@ -166,7 +166,7 @@ class ShadowGit:
 
     @property
     def _excludes(self) -> Path:
-        """Written last, and whole: where it is, the store is complete."""
+        """Written last, and whole: if it is there, the store is complete."""
         return self.store / "info" / "exclude"
 
     async def _create(self) -> None:

@@ -30,7 +30,7 @@ class SearchText(NamedTuple):
 
 @dataclass(frozen=True)
 class SessionRow:
-    """What the list shows. Times in seconds since the epoch, `cost` in USD (None: not known), `size` in bytes."""
+    """A row of the list. Times in seconds since the epoch, `cost` in USD (None: not known), `size` in bytes."""
 
     id: str
     title: str = ""
@@ -94,17 +94,17 @@ class SessionRow:
 
     @property
     def error_rate(self) -> float | None:
-        """Failed calls of all calls; None where there was none."""
+        """The share of failed calls; None if there was no call."""
         return _rate(self.tool_errors, self.tool_calls)
 
     @property
     def recovery_rate(self) -> float | None:
-        """Recovered failures of all failures; None where nothing failed."""
+        """The share of recovered failures; None if nothing failed."""
         return _rate(self.recoveries, self.failures)
 
     @property
     def partial_answer_rate(self) -> float | None:
-        """Partial answers of all outcomes; None where no run ended."""
+        """The share of partial answers; None if no run ended."""
         return _rate(self.partial_answers, self.endings)
 
 
@@ -123,7 +123,7 @@ _COUNTED = (
     "coherence_violations",
     "escalations",
 )
-"""What a row sums up of the metrics of its runs, by the same names."""
+"""The sums of a row over the metrics of its runs, by the same names."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the operator agreed to in which workspace, and what not: answers in a file of the state folder.
+"""The operator's answers about trust, by workspace, in a file of the state folder.
 
 An answer is about exactly one thing as it was shown, named by a digest of it; what changes is asked about anew.
 """
@@ -21,7 +21,7 @@ class TrustFile:
         self._workspace = str(workspace.resolve())
 
     def answer(self, digest: str) -> bool | None:
-        """What the operator said; None: never asked. A file that cannot be read knows nothing."""
+        """The operator's answer; None: never asked. A file that cannot be read has no answers."""
         answer = self._read().get(self._workspace, {}).get(digest)
         trusted = answer.get("trusted") if isinstance(answer, dict) else None
         return trusted if isinstance(trusted, bool) else None

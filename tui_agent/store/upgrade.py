@@ -34,7 +34,9 @@ class UnknownVersionError(ValueError):
 
 
 def upgrade(raw: Raw, steps: Mapping[int, Step] | None = None, newest: int | None = None) -> Raw:
-    """`raw` as an object of version `newest` (None: today's). Raises `UnknownVersionError` where no way leads there."""
+    """`raw` as an object of version `newest` (None: today's). Raises `UnknownVersionError` if no way leads
+    there.
+    """
     steps = STEPS if steps is None else steps
     newest = SCHEMA_VERSION if newest is None else newest
     version = raw.get("v", 1)

@@ -22,7 +22,8 @@ def follow(
     clock: Callable[[], float] = time.time,
     wait: Callable[[float], object] = time.sleep,
 ) -> Iterator[int | None]:
-    """With each look how many of the events stand, None where nothing is new; it never ends. Raises `TranscriptError`.
+    """Yield at each look how many of the events stand, or None if nothing is new. It never ends. Raises
+    `TranscriptError`.
 
     `clock`: in seconds since the epoch.
     """
@@ -43,7 +44,7 @@ def stuck_in(new: Iterable[events.Event]) -> events.VerdictReached | None:
 
 
 def stuck_now(told: Sequence[events.Event]) -> events.VerdictReached | None:
-    """The verdict of the newest step, where with it the policy would ask or stop, and the run has come to no answer."""
+    """The verdict of the newest step if it makes the policy ask or stop and the run has no answer yet."""
     for event in reversed(told):
         match event:
             case events.VerdictReached():
@@ -84,7 +85,7 @@ class Lines:
 
 
 def log_line(event: events.Event) -> str:
-    """The event in one safe line behind its time; empty where it needs none."""
+    """The event in one safe line behind its time; empty if it needs none."""
     match event:
         case events.SessionStarted():
             return ""

@@ -1,4 +1,4 @@
-"""Where agents keep their sessions, and which of them are being written now.
+"""Places in which agents keep their sessions, and the sessions that are being written now.
 
 Only names, times and the first bytes of files are looked at, through `untrusted_files`. Nothing is made: an agent that
 was never here has none.
@@ -39,12 +39,14 @@ class Found:
     modified: float
     """When it was written last, in seconds since the epoch."""
     workspace: str = ""
-    """The folder that it works in, where the beginning of its file says so."""
+    """The folder that it works in, if the beginning of its file says so."""
     within: Path | None = None
-    """The folder of sessions that it was found in, out of which no link may lead; None where somebody named it."""
+    """The folder of sessions that it was found in, out of which no link may lead; None if somebody named the
+    session.
+    """
 
     def works_in(self, folder: Path) -> bool:
-        """Whether it works there, or below."""
+        """True if it works there, or below."""
         return bool(self.workspace) and Path(self.workspace).is_relative_to(folder)
 
 
@@ -54,7 +56,7 @@ def _home(variable: str, name: str) -> Path:
 
 @dataclass(frozen=True)
 class _Search:
-    """Where sessions of an agent are: in a folder, by a pattern."""
+    """A folder and a pattern that find the sessions of an agent."""
 
     root: Path
     pattern: str
@@ -62,7 +64,7 @@ class _Search:
     inside: str = ""
     """The file that a folder has to hold."""
     above: bool = False
-    """What is found is in the session's folder."""
+    """The pattern finds a file within the session's folder."""
 
     def found(self) -> Iterator[Path]:
         """The sessions."""
@@ -114,7 +116,7 @@ AGENTS: dict[str, Callable[[], list[_Search]]] = {
     "opencode": _opencode,
     "openhands": _openhands,
 }
-"""Their names as `--agent` takes them, and where their sessions are."""
+"""Places of sessions by the agent's name as `--agent` takes it."""
 OURS = "agent-tui"
 NAMES = (*AGENTS, OURS)
 
@@ -167,7 +169,7 @@ def _newest(agent: str, paths: Iterable[tuple[Path, Path]]) -> list[Found]:
 
 
 def _modified(path: Path) -> float:
-    """When it was written last; 0 where it is gone."""
+    """The time of its last writing, in seconds since the epoch; 0 if it is gone."""
     with suppress(OSError):
         return max(file.stat().st_mtime for file in _files(path))
     return 0.0

@@ -38,7 +38,7 @@ class _Lane:
     facts: GrowingFacts
     judgement: GrowingJudgement
     placed: list[int] = field(default_factory=list)
-    """Where each of its events stands among those of the session, from 0."""
+    """The index of each of its events among those of the session, from 0."""
     stand: int = 0
 
     def update(self, *, settled: bool) -> None:
@@ -109,8 +109,8 @@ class Watched:
         return self._growing.fault
 
     def update(self, now: float) -> int | None:
-        """Read on; how many of the events stand as they were, None where there is nothing new. `now`: in seconds since
-        the epoch. Raises `TranscriptError`.
+        """Read on, and give how many of the events stand as they were, or None if there is nothing new.
+        `now`: in seconds since the epoch. Raises `TranscriptError`.
         """
         news = self._growing.read()
         reader = self._growing.reader
@@ -164,7 +164,7 @@ class Watched:
 
     @property
     def loss(self) -> str:
-        """What is not read or not known of it, where that is too much; "" otherwise."""
+        """A sentence about what is not read or not known of it, if that is too much; else ""."""
         return "" if self._reader is None else self._reader.report.loss
 
     def _say_loss(self, main: Transcript) -> None:

@@ -28,7 +28,7 @@ SUFFIXES: dict[Format, str] = {
 def export_session(source: Path | Sequence[Event], form: Format) -> str:
     """The session in one of `FORMATS`. `source` is its folder, its journal, or its events.
 
-    Raises `store.errors.JournalError` where the journal cannot be read, `ValueError` for an unknown format.
+    Raises `store.errors.JournalError` if the journal cannot be read, `ValueError` for an unknown format.
     """
     events = _events(source)
     match form:

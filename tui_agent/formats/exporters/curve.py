@@ -1,5 +1,5 @@
-"""The curve of what cognition shows over a session: points of a picture, with thresholds, one line a run and a mark
-where a verdict was reached. Only numbers and fixed words are in it; a template draws them.
+"""The curve of cognition over a session: points of a picture, with thresholds, one line a run and a mark at
+each verdict. Only numbers and fixed words are in it; a template draws them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Curve:
 
 
 def curve(story: Story) -> Curve | None:
-    """The picture of a session; None where nothing was judged."""
+    """The picture of a session; None if nothing was judged."""
     if not story.samples:
         return None
     policy = story.state.recovery.policy

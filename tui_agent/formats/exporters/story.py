@@ -54,7 +54,7 @@ Item = Entry | NoteItem | VerdictItem | IterationItem
 
 @dataclass(frozen=True)
 class Sample:
-    """What cognition showed after an iteration, and what happened in it (for the marks on the curve)."""
+    """Cognition after an iteration, and the events in it (for the marks on the curve)."""
 
     step: int
     """Iterations of the whole session, from 1."""
@@ -84,7 +84,7 @@ class RunStory:
 
     @property
     def state(self) -> str:
-        """The outcome's name; `open` where there is none."""
+        """The outcome's name; `open` if there is none."""
         return str(self.outcome.outcome) if self.outcome else "open"
 
 
@@ -94,7 +94,7 @@ class Story:
 
     state: RunState
     before: list[Item]
-    """What stands before the first run."""
+    """The entries before the first run."""
     runs: list[RunStory]
     samples: list[Sample]
     timeline: list[TimelineLine]
@@ -127,7 +127,7 @@ def story_of(recorded: Iterable[events.Event]) -> Story:
 
 
 class _StoryBuilder:
-    """Entries of the conversation as they close, with verdicts and notes where they were made."""
+    """Entries of the conversation as they close, with verdicts and notes at their places."""
 
     def __init__(self) -> None:
         self.state = RunState()
@@ -171,7 +171,7 @@ class _StoryBuilder:
             if isinstance(entry, OutcomeEntry) and self.runs:
                 self.runs[-1].outcome = entry
             elif isinstance(entry, NoteEntry):
-                continue  # The note stands where it was written.
+                continue  # The note stands at the place of its writing.
             elif isinstance(event, events.RunStarted) and isinstance(entry, OperatorEntry):
                 self.runs[-1].task = entry.said
             else:
@@ -203,7 +203,7 @@ class _StoryBuilder:
 
 
 def _cached(usage: Usage) -> str:
-    """What of the prompts the providers' caches held."""
+    """The share of the prompts that the providers' caches held."""
     parts = [
         f"{count:,} {how}"
         for count, how in ((usage.cached_tokens, "from cache"), (usage.cache_write_tokens, "written to it"))

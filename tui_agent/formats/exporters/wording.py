@@ -24,12 +24,12 @@ def clock(seconds: float) -> str:
 
 
 def rate(part: int, whole: int) -> str:
-    """A share in per cent; empty where there is nothing to divide by."""
+    """A share in per cent; "" if there is nothing to divide by."""
     return f"{part / whole:.0%}" if whole else ""
 
 
 def counts(metrics: Metrics) -> str:
-    """What failed in a run and what became of it; after calls and failures, counters at zero are left out."""
+    """Counts of a run's calls and failures, and of what became of the failures if they are above zero."""
     calls = counted(metrics.tool_calls, "call")
     if metrics.tool_errors:
         calls += f" ({rate(metrics.tool_errors, metrics.tool_calls)} failed)"
@@ -76,7 +76,7 @@ def without_repeats(lines: Iterable[TimelineLine]) -> list[TimelineLine]:
 
 
 def about_summary(entry: SummaryEntry) -> str:
-    """What a summary replaced and made of it, or why there is none."""
+    """The steps that a summary replaced, and its size, or the reason why there is none."""
     if entry.failed:
         return f"none: {entry.failed}"
     sizes = f"{entry.tokens_before:,} → {entry.tokens_after:,} tokens"
@@ -90,5 +90,5 @@ def call_state(call: CallEntry) -> str:
 
 
 def input_text(call: CallEntry) -> str:
-    """A call's whole input: as JSON on many lines, or as the model sent it where it could not be read."""
+    """A call's whole input: as JSON on many lines, or as the model sent it if it could not be read."""
     return json.dumps(call.input, ensure_ascii=False, indent=2) if call.input else call.arguments

@@ -1,9 +1,10 @@
 """Messages in Anthropic's form: content in blocks, a call as `tool_use`, its result as `tool_result` of the user.
 
-Dumps of the API, and the histories of Cline, Roo and Kilo; goose's sessions have blocks of their own names for the
-same. A result has failed where it says so (`is_error`, goose's `status`), or where it begins with a sentence that these
-agents write of a failure; Anthropic's `is_error` that is left out means false. Older versions of Cline and Roo write
-calls as tags in the text and results behind `[tool for '…'] Result:`; such calls are rebuilt from their results.
+Dumps of the API, and the histories of Cline, Roo and Kilo; goose's sessions have blocks of their own names
+for the same. A result has failed if it says so (`is_error`, goose's `status`), or if it begins with a
+sentence that these agents write of a failure; a missing `is_error` means false, as Anthropic has it. Older
+versions of Cline and Roo write calls as tags in the text and results behind `[tool for '…'] Result:`; such
+calls are rebuilt from their results.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _TAG = re.compile(r"<(\w+)>(.*?)</\1>", re.DOTALL)
 
 
 def is_block_message(message: Any) -> bool:
-    """Whether a message holds a block of a call or a result in this form."""
+    """True if a message holds a block of a call or a result in this form."""
     kinds = {text_at(block, "type") for block in list_at(message, "content")}
     return any(kind in CALLS or _is_result(kind) for kind in kinds) or any(
         _WRITTEN.match(text_at(block, "text")) for block in list_at(message, "content")

@@ -1,8 +1,8 @@
 """ATIF trajectories (Harbor's RFC 0001, versions 1.0 to 1.8): one document, a step each for what was said and done.
 
-The format has no mark of failure; converters put one into `extra`, of the result or of its step. Where there is none, a
-text that names a failure is one, and any other result is not known. A result may stand in a step of its own, which
-names the call in `extra`.
+The format has no mark of failure; converters put one into `extra`, of the result or of its step. If there is
+none, a text that names a failure is one, and any other result is not known. A result may stand in a step of
+its own, which names the call in `extra`.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class ATIF(Format):
         self._results(step, at)
 
     def _is_result(self, step: Record) -> bool:
-        """Whether a step is there for results alone."""
+        """True if a step is there for results alone."""
         if objects_at(step, "tool_calls"):
             return False
         listed = objects_at(step, "observation", "results")
@@ -93,7 +93,7 @@ class ATIF(Format):
         )
 
     def ended(self, key: str) -> bool:
-        """Whether the call has its result."""
+        """True if the call has its result."""
         turn, call = self.calls[key]
         return call.id in turn.results
 

@@ -140,7 +140,7 @@ class ClaudeCode(Format):
                 self.leave_out(_COPY if record not in self._tree.messages[-1:] else _ABANDONED)
 
     def _queued(self, record: Record) -> None:
-        """What the operator typed while a call ran, and the model read with its result."""
+        """Words that the operator typed while a call ran, and that the model read with its result."""
         prompt = content_text(value_at(record, "attachment", "prompt"))
         told = isinstance(self.last, Said) and self.last.text.strip() == prompt.strip()
         if prompt.strip() and not told and text_at(record, "attachment", "commandMode") in {"", "prompt"}:
@@ -208,7 +208,7 @@ class ClaudeCode(Format):
         return [self.transcript, *agents]
 
     def around(self, recording: Recording) -> None:
-        """What is to be said of the sub-agents."""
+        """Remarks about the sub-agents."""
         runs = len(self.agents)
         if runs and not self._tree.messages:
             self.report.remarks = ["The file is a subagent's run."]
@@ -349,7 +349,7 @@ def result_of_text(call: Call, text: str, *, failed: bool) -> Result:
 
 
 def marked_as_failure(text: str) -> bool:
-    """Whether the text alone says that a call did not do its work."""
+    """True if the text alone says that a call did not do its work."""
     return text.startswith(("<tool_use_error>", *_DENIALS)) or bool(
         _EXIT_CODE.match(text) or _DROPPED.match(text)
     )

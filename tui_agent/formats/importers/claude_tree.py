@@ -62,8 +62,8 @@ class Tree:
             self._above[uuid] = self._above.get(str(_link(record)), "")
 
     def add(self, record: Record) -> bool | None:
-        """Whether a message goes on where the line ends; False: the line is another one from now on; None: it belongs
-        to what was left, or is a copy.
+        """True: the message goes on at the end of the line; False: the line is another one from now on; None:
+        it belongs to a line that was left, or is a copy.
         """
         uuid, link = text_at(record, "uuid"), _link(record)
         if uuid and uuid in self._places:
@@ -92,7 +92,7 @@ class Tree:
         return None if goes_on and task in self._left else goes_on
 
     def _goes_on(self, place: str, above: int) -> bool:
-        """Whether nothing has to be left or taken up again for a task at this place."""
+        """True if no line has to be left or taken up again for a task at this place."""
         before = frozenset(self._left)
         path = {above}
         while above:

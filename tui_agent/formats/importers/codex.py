@@ -1,8 +1,9 @@
 """Codex CLI rollouts: `{timestamp, type, payload}` a line, in the items of OpenAI's Responses.
 
-Texts are there twice, as items and as events: items are taken, events only where the items lack them. No result has
-a flag of failure: the rules below read Codex's own framing of outputs (codex-rs, `core/src/tools/mod.rs`: an exit code
-in JSON metadata or in a header line), never the output itself. A command whose frame says nothing is not known.
+Texts are there twice, as items and as events: items are taken, events only if the items lack them. No result
+has a flag of failure: the rules below read Codex's own framing of outputs (codex-rs, `core/src/tools/mod.rs`:
+an exit code in JSON metadata or in a header line), never the output itself. A command whose frame says
+nothing is not known.
 """
 
 from __future__ import annotations
@@ -73,10 +74,10 @@ def _entry(record: Record) -> tuple[str, Record, float | None]:
 
 
 class Codex(Format):
-    """Items of one rollout. A reply ends where an output, a user's message or a token count follows.
+    """Items of one rollout. A reply ends if an output, a user's message or a token count follows.
 
-    A text stands there as an item and as an event, in either order: it is taken once. Items of the user that no event
-    confirms, where others are confirmed, were put in by Codex.
+    A text stands there as an item and as an event, in either order: it is taken once. If some items of the
+    user are confirmed by events, those that are not were put in by Codex.
     """
 
     name = "Codex CLI"
@@ -214,7 +215,7 @@ class Codex(Format):
             self.said(text, at)
 
     def _drop_unconfirmed(self, key: str) -> None:
-        """What items alone told before the first event were no messages of the user."""
+        """Items before the first event that no event confirms were no messages of the user."""
         steps = self.transcript.steps
         kept = [step for step in steps if not isinstance(step, Said) or step.text.strip() == key]
         for _ in range(len(steps) - len(kept)):
@@ -317,7 +318,7 @@ class Codex(Format):
                 self.leave_out(f"event_msg {other if isinstance(other, str) else 'without a type'}")
 
     def _completed(self, item: Record, at: float | None) -> None:
-        """What newer versions say of texts, and of what was run."""
+        """Events of newer versions about texts and about commands that were run."""
         text, kind = content_text(item.get("content")), text_at(item, "type")
         if kind == "UserMessage":
             self._user_event(text, at)
@@ -388,7 +389,7 @@ def _result(call: Call, output: Any, at: float | None) -> Result:
 def result_of_output(
     call: Call, text: str, at: float | None = None, *, code: int | None = None, failed: bool = False
 ) -> Result:
-    """How a call has ended, by its output. `code`: its exit code where it is known from elsewhere; `failed`: Codex
+    """The end of a call, by its output. `code`: its exit code if it is known from elsewhere; `failed`: Codex
     marks it so.
     """
     text, said, seconds, framed = _framed(text)

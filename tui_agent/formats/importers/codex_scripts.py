@@ -38,7 +38,7 @@ _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: ([^\n\"'`]+)$", re.M
 
 
 class Script:
-    """What is known of one script: `ran` are the ids of what it ran, by their results."""
+    """One script as far as it is known: `ran` are the ids of the commands that it ran, by their results."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -46,7 +46,7 @@ class Script:
         self.over = False
 
     def names(self, item: Record) -> bool:
-        """Whether the command of an item, or its tool, stands in the script."""
+        """True if the command of an item, or its tool, stands in the script."""
         command = _command(item) or text_at(item, "tool")
         return bool(command) and (command in self.text or json.dumps(command)[1:-1] in self.text)
 
@@ -83,7 +83,7 @@ def script_result(call: Call, script: str, text: str, at: float | None) -> Resul
 
 
 def _printed_code(body: str) -> int | None:
-    """The exit code in what the script printed, the first that is not 0; None where it printed none."""
+    """The first exit code that is not 0 in the script's output; None if it printed none."""
     codes = [code_at(parsed(line), "exit_code") for line in (body, *body.splitlines()) if line[:1] == "{"]
     known = [code for code in codes if code is not None]
     return next(filter(None, known), known[0] if known else None)

@@ -23,7 +23,7 @@ from tui_agent.formats.importers.values import (
 )
 
 _BEHIND = re.compile(r'\n<shellId: [^\n]* exit code \d+>.*|\n\nTool "\S+" \w+\. Additional .*', re.DOTALL)
-"""What stands behind a command's output: how it ended, and what hooks say."""
+"""The lines behind a command's output: its end, and the words of hooks."""
 
 
 class CopilotCLI(Format):

@@ -38,8 +38,8 @@ _OWN = ("table", "id", "messageID", "sessionID", "at")
 
 
 def sessions_in(database: Path, within: Path | None = None) -> list[tuple[Path, float, str]]:
-    """Its sessions, but for those of sub-agents, the newest first: their names, when they were written last (seconds
-    since the epoch), and their folders; none where it cannot be read.
+    """Its sessions, but for those of sub-agents, the newest first: their names, the times of their last
+    writing (seconds since the epoch), and their folders; none if it cannot be read.
     """
     query = (
         "SELECT id, time_updated, directory FROM session WHERE parent_id IS NULL ORDER BY time_updated DESC"

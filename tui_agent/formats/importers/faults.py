@@ -22,8 +22,8 @@ _LIMIT = 2_000
 
 
 def classified(message: str, status: int | None = None, *, now: datetime | None = None) -> Fault:
-    """A recorded sentence as a fault, by its status (also where it stands in the words alone) and its words. `now` is
-    the time at which it was said, for the times of the day in it.
+    """A recorded sentence as a fault, by its status (even if that stands in the words alone) and its words.
+    `now` is the time at which it was said, for the times of the day in it.
     """
     message = message.strip()
     if not message:
@@ -51,8 +51,8 @@ _MALFORMED = re.compile(
 
 
 def rejection_kind(message: str) -> FailureKind:
-    """Why a harness did not take a reply, by its words: a call of an unknown tool, a malformed call, or no call
-    (also where the words say nothing).
+    """The reason why a harness did not take a reply, by its words: a call of an unknown tool, a malformed
+    call, or no call (also if the words say nothing).
     """
     head = message[:_LIMIT]
     if _UNKNOWN_TOOL.search(head):
@@ -66,5 +66,5 @@ _REFUSED = re.compile(r"(?:[^\n]{1,80}: )?This call of \S+ was not executed")
 
 
 def refused_by_hooks(message: str) -> bool:
-    """Whether a failure is a refusal of ours, given through the agent's hooks."""
+    """True if a failure is a refusal of ours, given through the agent's hooks."""
     return bool(_REFUSED.match(message))

@@ -1,7 +1,7 @@
 """A session's file or folder, read as it grows: what is new goes to the reader of its format.
 
-Import, analysis and replay read it once; `watch` reads on. The format is told from the first records; where the file
-begins anew, so does the reader.
+Import, analysis and replay read it once; `watch` reads on. The format is told from the first records; if the
+file begins anew, so does the reader.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _is_text(head: bytes) -> bool:
 
 
 def _first_line_is_object(path: Path, within: Path | None) -> bool:
-    """Also where its end is not there yet, and nothing says that it is a document."""
+    """Also if its end is not there yet, and nothing says that it is a document."""
     with untrusted_files.opened(path, within) as file:
         lines = (file.readline(MAX_LINE + 1) for _ in range(1_000))
         first = next(filter(bytes.strip, lines), b"")
@@ -110,12 +110,12 @@ class Growing:
         """The file that was of no use, so that it is not read again before it changes."""
         self._beside: dict[Path, LineFile] = {}
         self._marks: list[int] = []
-        """Of a document's records: where it is written anew, they tell what has changed."""
+        """Of a document's records: if it is written anew, they tell the changes."""
 
     def read(self) -> bool:
         """Read what is new; whether there was anything. What is not there, or not yet a session, is waited for.
 
-        Raises `TranscriptError` where a session turns out to be none, or cannot be read any more.
+        Raises `TranscriptError` if a session turns out to be none, or cannot be read any more.
         """
         try:
             if self._source is None:

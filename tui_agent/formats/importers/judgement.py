@@ -1,8 +1,9 @@
 """Our detectors over a run that happened elsewhere: what a policy would have said, asked and stopped.
 
-Facts stay as recorded; verdicts and notes are those that `decide` demands, exactly where the live loop asks it. Nobody
-was asked and nothing was stopped, so no question and no outcome is invented: what would have happened is in the
-verdict, a notice marks it, and the detectors go on with what the recording says came next.
+Facts stay as recorded; verdicts and notes are those that `decide` demands, at exactly the points at which the
+live loop asks it. Nobody was asked and nothing was stopped, so no question and no outcome is invented: the
+verdict says what would have happened, a notice marks it, and the detectors go on with the next step of the
+recording.
 
 Several policies judge side by side, event by event: what was read from a command or an error is still known then.
 """
@@ -56,8 +57,8 @@ def judged(
     """The events with the verdicts, notes and marks of `policy`, numbered anew.
 
     Verdicts, notes and marks that `facts` hold already are dropped, so that a session can be judged again by
-    another policy. `operator_present` overrides what the recording says (an operator present is asked, where
-    otherwise the run would end). Raises `ValueError` for an unknown policy.
+    another policy. `operator_present` overrides the recording (an operator who is present is asked; without
+    one the run would end). Raises `ValueError` for an unknown policy.
     """
     made = Numbered()
     judge_by([Judge(policy, made.add, operator_present)], facts)
@@ -150,7 +151,7 @@ class Judge:
         """Of the calls of the newest reply, by their ids."""
 
     def go_on(self, known: Iterable[events.Event]) -> None:
-        """What is taken next follows these events, which were judged before."""
+        """The next events follow these, which were judged before."""
         for event in known:
             self.state = apply_judged(self.state, event)
         self._lift_limits()
@@ -208,8 +209,8 @@ class Judge:
     def keyed(
         self, event: events.Event, inputs: Mapping[str, dict[str, JsonValue]] | None = None
     ) -> events.Event:
-        """The event with the keys of its calls: those of a recording have none yet, or another policy's. `inputs`: the
-        arguments of a reply's calls by their ids, where their results have them.
+        """The event with the keys of its calls: those of a recording have none yet, or another policy's.
+        `inputs`: the arguments of a reply's calls by their ids, if their results have them.
         """
         if type(event) is events.ReplyFinished:
             return self._keyed_reply(event, inputs or {})
@@ -314,7 +315,7 @@ _TAKES: dict[type[events.Event], Callable[[Judge, Any, events.Event | None], Non
 
 
 class _Place(NamedTuple):
-    """Where judging can begin again: before an iteration or a run."""
+    """A point at which judging can begin again: before an iteration or a run."""
 
     fact: int
     events: int

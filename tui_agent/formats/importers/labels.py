@@ -1,4 +1,4 @@
-"""Whether a recorded run solved its task: what the recording itself or a `resolved.json` beside it says.
+"""Labels of recorded runs, solved or not: from the recording itself or from a `resolved.json` beside it.
 
 A grade is a number, 1.0 for solved. Nothing is guessed: no word about it is no grade.
 """

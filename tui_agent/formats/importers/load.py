@@ -34,7 +34,9 @@ DEFAULT_POLICY = "combined"
 
 @dataclass(frozen=True)
 class Imported:
-    """One run of a file. `events` are judged where a policy was named; `reward` is the run's grade, if it has one."""
+    """One run of a file. `events` are judged if a policy was named; `reward` is the run's grade, if it has
+    one.
+    """
 
     events: list[Event]
     report: ImportReport
@@ -107,7 +109,7 @@ def _session_id(at: float, seed: str) -> str:
 def choose_run(runs: Sequence[Imported], run: int | None) -> Imported:
     """The run with the number `run` in its file, from 1; None: the first that is not empty.
 
-    Raises `TranscriptError` where the file has no such run, or an empty one.
+    Raises `TranscriptError` if the file has no such run, or an empty one.
     """
     if run is None:
         return runs[0]
@@ -244,7 +246,7 @@ def find_transcripts(paths: Iterable[Path]) -> list[Path]:
 
 
 def is_session(folder: Path) -> bool:
-    """Whether a folder is that of one session."""
+    """True if a folder is that of one session."""
     if any((folder / name).is_file() for name in (*LINE_FILES, "CURRENT")):
         return True
     events = folder if folder.name == "events" else folder / "events"

@@ -40,7 +40,7 @@ _FORMAT_ERRORS = ("Please always provide EXACTLY ONE action", "Tool call error:"
 
 
 class MiniSWEAgent(MessageReader, Format):
-    """Messages whose user lines are results where a call waits for one."""
+    """Messages whose user lines are results if a call waits for one."""
 
     name = "mini-swe-agent"
     inside = "messages"
@@ -50,7 +50,7 @@ class MiniSWEAgent(MessageReader, Format):
 
     @classmethod
     def matches(cls, recording: Recording) -> bool:
-        """The format's own name, or messages where a fenced command is answered by a return code."""
+        """The format's own name, or messages in which a fenced command is answered by a return code."""
         if text_at(recording.document, "trajectory_format").startswith(cls.name):
             return True
         head = [one for one in cls.records(recording)[:40] if isinstance(one, dict)]

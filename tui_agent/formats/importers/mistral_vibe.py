@@ -35,7 +35,7 @@ _RETURN_CODE = re.compile(r"^returncode: (-?\d{1,10})$", re.MULTILINE)
 _DENIED = {"tool_denied", "tool_rejected", "tool_skipped", "denied", "skipped"}
 _KINDS = {"command_reserved", "core_input", "action_intent", "action_result", "projection_delta"}
 _ABOUT = {"id": "session_id", "title": "title", "workspace": "environment.working_directory"}
-"""What the metadata say of a session."""
+"""The metadata of a session."""
 
 
 class MistralVibe(MessageReader, Format):

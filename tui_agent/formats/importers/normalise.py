@@ -41,7 +41,7 @@ _STEP_SECONDS = 1.0
 
 
 MORE = Remarked("")
-"""What follows a step is not known yet."""
+"""The step's consequences are not known yet."""
 _FAR = 50
 """Steps among which the next one that says something is looked for."""
 _FINAL = frozenset({"end_turn", "stop", "stop_sequence", "completed"})
@@ -61,7 +61,7 @@ def facts(
 
 
 class _Place(NamedTuple):
-    """Where the making of events can begin again: before a step."""
+    """A point at which the making of events can begin again: before a step."""
 
     step: int
     events: int
@@ -184,7 +184,7 @@ class Builder:
         self.last_text = ""
 
     def go_on(self, state: RunState) -> None:
-        """What is taken next follows the events that `state` is made of."""
+        """The next steps follow the events that `state` is made of."""
         self.at, self.seq = max(self.at, state.at), state.seq
         self.run, self.iteration = state.run.number, state.run.iteration
         self.running, self.open_iteration = state.running, state.iteration_open
@@ -208,7 +208,7 @@ class Builder:
             self.emit(events.Notice, severity=severity, text=summary, origin="import")
 
     def move(self, at: float | None) -> None:
-        """Time goes on: to `at`, or by a step where the recording keeps no times."""
+        """Time goes on: to `at`, or by a step if the recording keeps no times."""
         if at is not None:
             self.at = max(self.at, at)
         elif not self.timed:

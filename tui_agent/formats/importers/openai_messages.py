@@ -1,7 +1,7 @@
 """Plain OpenAI chat messages, and the reader for other formats that are made of such messages.
 
 A list of messages, `{"messages": [...]}`, a message a line, or a conversation a line. The form has no flag
-for success, so a result has failed where its text says so by the conventions that `results.failure_in` names.
+for success, so a result has failed if its text says so by the conventions that `results.failure_in` names.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class MessageReader(StepReader):
         return result
 
     def _oldest_open(self, name: str) -> str:
-        """The first call of the newest reply that waits for a result, of this name where one is given."""
+        """The first call of the newest reply that waits for a result, of this name if one is given."""
         for turn in reversed(self.transcript.steps):
             if isinstance(turn, Turn):
                 for call in turn.calls:
@@ -125,7 +125,7 @@ class OpenAIMessages(Runs):
 
     @classmethod
     def arranged(cls, recording: Recording) -> bool:
-        """Whether it holds messages with roles."""
+        """True if it holds messages with roles."""
         records = cls.records(recording)
         return is_conversation(records) or any(is_conversation(list_at(one, "messages")) for one in records)
 
@@ -153,7 +153,7 @@ class OpenAIMessages(Runs):
 
 
 def _goes_on(before: Transcript, after: Transcript) -> bool:
-    """Whether a conversation holds the whole of the one before: requests that were kept repeat what was said."""
+    """True if a conversation holds the whole of the one before: kept requests repeat earlier messages."""
     if before.reward is not None or before.title != after.title:
         return False  # runs with a grade or a name are runs of their own
     tasks, calls = zip(*map(_begins, (before, after)), strict=True)
@@ -176,7 +176,7 @@ def tool_names(record: Any, *path: str) -> tuple[str, ...]:
 _PARTS = frozenset({"text", "refusal", "image_url", "input_audio", "file", "video_url", "image", "audio"}) | {
     *("input_text", "output_text", "input_image", "input_file", "thinking", "reasoning", "redacted_thinking"),
 }
-"""What OpenAI's messages hold in their content, with what servers of that form add."""
+"""Kinds of parts in the content of OpenAI's messages, with those that servers of that form add."""
 
 
 def _of_another_form(message: Any) -> bool:
@@ -193,7 +193,7 @@ def is_conversation(messages: Sequence[Any]) -> bool:
 
 
 def message_time(message: Record) -> float | None:
-    """A message's own time, where its recorder kept one."""
+    """A message's own time, if its recorder kept one."""
     paths = (("timestamp",), ("extra", "timestamp"), ("created_at",), ("created",), ("ts",))
     times = (time_at(message, *path) for path in paths)
     return next((at for at in times if at is not None), None)

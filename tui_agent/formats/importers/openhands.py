@@ -1,11 +1,12 @@
 """OpenHands: events of its SDK, one a line or in a folder with one JSON file an event, and results of evaluations
 (`output.jsonl`): one object a task, whose `history` holds the run's events.
 
-An observation has failed by `is_error`, by `timeout`, or by an exit code above zero (-1 means that the command still
-runs); `AgentErrorEvent` is what never ran. Usage is kept as sums over the conversation: differences between two sums
-belong to the reply between them. Older histories are pairs of action and observation, or a flat list of both: there an
-observation has failed where it is an `error`, is marked as one, has an exit code above zero, or begins with `ERROR:`;
-an error that no action caused is a reply that could not be parsed.
+An observation has failed by `is_error`, by `timeout`, or by an exit code above zero (-1 means that the
+command still runs); `AgentErrorEvent` stands for a call that never ran. Usage is kept as sums over the
+conversation: differences between two sums belong to the reply between them. Older histories are pairs of
+action and observation, or a flat list of both: there an observation has failed if it is an `error`, is marked
+as one, has an exit code above zero, or begins with `ERROR:`; an error that no action caused is a reply that
+could not be parsed.
 """
 
 from __future__ import annotations

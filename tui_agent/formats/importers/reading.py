@@ -42,9 +42,9 @@ BOM = b"\xef\xbb\xbf"
 
 @dataclass
 class Recording:
-    """What is new in a file or a folder since it was read last; the first time all of it.
+    """New content of a file or a folder since it was read last; the first time all of it.
 
-    `document` where it is one JSON value, `records` where it is lines.
+    `document` if it is one JSON value, `records` if it is lines.
     """
 
     path: Path
@@ -83,11 +83,13 @@ class Source(Protocol):
     """Something that grows."""
 
     def read(self) -> Recording | None:
-        """What is new; None where nothing is. Raises `OSError`, and `TranscriptError` for what is no transcript."""
+        """New content; None if there is none. Raises `OSError`, and `TranscriptError` for what is no
+        transcript.
+        """
 
 
 class Allowance:
-    """What one session may still hold."""
+    """The room that one session has left."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -115,13 +117,13 @@ _NOTHING: _Stamp = (0, 0, 0, 0)
 
 
 class _File(ABC):
-    """A file that is looked at again where its size, its time or its place on the disk has changed."""
+    """A file that is read again if its size, its time or its place on the disk has changed."""
 
     largest = MAX_FILE
     too_large = "it has {:,} bytes, more than the {:,} that are read."
 
     def __init__(self, path: Path, within: Path | None = None) -> None:
-        """`within`: the folder that the file has to be in; None where somebody named it."""
+        """`within`: the folder that the file has to be in; None if somebody named it."""
         self.path = path
         self.within = within
         self._seen = _NOTHING
@@ -144,7 +146,7 @@ class _File(ABC):
 
     @abstractmethod
     def _changed(self, file: IO[bytes], stamp: _Stamp) -> Recording | None:
-        """What is new in the file, which looks so now."""
+        """New content of the file, whose state now is given."""
 
 
 def _stamp(state: os.stat_result) -> _Stamp:
@@ -155,7 +157,7 @@ class LineFile(_File):
     """A file of JSON lines that somebody appends to."""
 
     def __init__(self, path: Path, folder: Path | None = None, within: Path | None = None) -> None:
-        """`folder`: the session's, where the file is one in it; a `meta.json` beside the lines is read too."""
+        """`folder`: the session's, if the file is one in it; a `meta.json` beside the lines is read too."""
         super().__init__(path, within or folder)
         self.folder = folder
         self._begin()
@@ -179,7 +181,7 @@ class LineFile(_File):
         return recording if recording.records or recording.damaged or recording.torn or again else None
 
     def _goes_on(self, file: IO[bytes]) -> bool:
-        """Whether what was read is still there."""
+        """True if the part that was read is still there."""
         if file.read(len(self._first)) != self._first:
             return False
         file.seek(self._offset - len(self._last))

@@ -56,7 +56,7 @@ def exit_message(code: int, output: str) -> str:
 
 
 def streams(record: Any) -> str:
-    """What a command wrote: its `stdout`, then its `stderr`."""
+    """A command's output: its `stdout`, then its `stderr`."""
     return joined(text_at(record, "stdout").rstrip(), text_at(record, "stderr").rstrip())
 
 

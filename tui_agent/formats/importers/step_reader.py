@@ -56,14 +56,14 @@ class StepReader(ABC):
         self.report = report
         self.transcript = transcript or Transcript()
         self.calls: dict[str, tuple[Turn, Call]] = {}
-        """Every call by its id, the newest where ids repeat."""
+        """Every call by its id, the newest if ids repeat."""
 
     @abstractmethod
     def take(self, record: Record) -> None:
         """Read one record, which is counted as understood already."""
 
     def read(self, records: Sequence[Any], lines: Sequence[int] = ()) -> None:
-        """Read records that are new. `lines`: where in the file each of them is."""
+        """Read records that are new. `lines`: the line of each in the file."""
         for place, record in enumerate(records):
             self.report.records += 1
             self.report.line = lines[place] if lines else self.report.records
@@ -74,7 +74,7 @@ class StepReader(ABC):
                 self.report.skip("message that is not an object")
 
     def leave_out(self, kind: Any, unnamed: str = "") -> None:
-        """The record that was counted as understood is of no use. `unnamed`: what it is where `kind` is no text."""
+        """The record that was counted as understood is of no use. `unnamed`: its name if `kind` is no text."""
         self.report.understood -= 1
         self.report.skip(kind if isinstance(kind, str) and kind else unnamed)
 
@@ -85,7 +85,9 @@ class StepReader(ABC):
         self.report.lost += any(_CARRIES & one.keys() for one in (record, *inner))
 
     def about(self, record: Any, **paths: str) -> None:
-        """What a record says of the conversation: fields of the transcript, and where they stand, with dots."""
+        """Facts of a record about the conversation: fields of the transcript by the path of each in the
+        record, with dots.
+        """
         for name, path in paths.items():
             if text := text_at(record, *path.split(".")):
                 setattr(self.transcript, name, text)
@@ -130,8 +132,8 @@ class StepReader(ABC):
     def end(
         self, key: str, judge: Callable[Concatenate[Call, P], Result], *said: P.args, **more: P.kwargs
     ) -> None:
-        """The call `key` has ended, as `judge` makes of it and of what is said. The record is left out
-        where no such call waits for a result.
+        """End the call `key`, as `judge` reads it and its text. The record is left out if no such call waits
+        for a result.
         """
         turn, call = self.calls.get(key, (None, None))
         if turn is not None and call is not None and call.id not in turn.results:
@@ -188,17 +190,17 @@ class Format(StepReader):
 
     @classmethod
     def matches(cls, recording: Recording) -> bool:
-        """Whether a file is of this format, by what can be read of it so far."""
+        """True if a file is of this format, by the part that can be read so far."""
         return any(cls.knows(record) for record in recording.objects[:2_000])
 
     @classmethod
     def knows(cls, record: Record) -> bool:
-        """Whether a record is of this format alone."""
+        """True if a record is of this format alone."""
         return False
 
     @classmethod
     def records(cls, recording: Recording) -> Sequence[Any]:
-        """Where the records are."""
+        """The records of the file."""
         document = recording.document
         if isinstance(document, list):
             return document
@@ -210,10 +212,10 @@ class Format(StepReader):
         return ()
 
     def around(self, recording: Recording) -> None:
-        """What stands around the records; called after they were read."""
+        """Take the fields around the records; called after the records were read."""
 
     def agent(self, key: str, title: str = "", lane: str = "") -> Self:
-        """The reader of a sub-agent's records. `lane`: the call that started it, where that is known."""
+        """The reader of a sub-agent's records. `lane`: the call that started it, if that is known."""
         if key not in self.agents:
             made = self.agents[key] = type(self)(self.report)
             made.transcript = Transcript(title=title, lane=lane or key, subagent=True, operator_present=False)

@@ -1,8 +1,9 @@
 """SWE-agent trajectories: one JSON document with a step a reply, each an action in text and its observation.
 
-A step has no flag of success: whether it failed is read from its observation. The patterns below are SWE-agent's own
-messages (refused edits and submissions, time-outs) and what a shell or an interpreter prints when a program ends in an
-error; the latter count only where the step ran a program, so that reading a log is not a failure.
+A step has no flag of success: a failure is read from its observation. The patterns below are SWE-agent's own
+messages (refused edits and submissions, time-outs) and words that a shell or an interpreter prints when a
+program ends in an error; the latter count only if the step ran a program, so that reading a log is not a
+failure.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ def _prompts(document: Any) -> Iterator[Record]:
 
 
 def _beside(response: str, action: str) -> str:
-    """What a response says beside its action, which the call shows."""
+    """The text of a response without its action, which the call shows."""
     return re.sub(rf"```\w*\n{re.escape(action)}\s*```", "", response).strip() if action else response.strip()
 
 

@@ -1,8 +1,8 @@
 """tau-bench results: a list of graded runs, each a conversation in OpenAI's messages with a simulated customer.
 
-A tool's result is a failure where it begins with `Error`: the environment turns every exception into `Error: …`
-(tau-bench, `Env.step`), also those of arguments that do not fit. A tool that does not exist is an `Unknown action`.
-`reward` 1.0 means solved.
+A tool's result is a failure if it begins with `Error`: the environment turns every exception into `Error: …`
+(tau-bench, `Env.step`), also those of arguments that do not fit. A tool that does not exist is an `Unknown
+action`. `reward` 1.0 means solved.
 """
 
 from __future__ import annotations

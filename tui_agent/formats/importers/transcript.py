@@ -55,7 +55,7 @@ def no_such_run(path: str, run: int, runs: int) -> TranscriptError:
 
 @dataclass(frozen=True)
 class Call:
-    """One tool call as recorded: `arguments` is the raw JSON text; `input` None where it is not an object."""
+    """One tool call as recorded: `arguments` is the raw JSON text; `input` None if it is not an object."""
 
     id: str
     name: str
@@ -86,7 +86,7 @@ class Result:
     duration: float | None = None
     unknown_effect: bool = False
     hint: str = ""
-    """What would help with a failure."""
+    """Advice for a failure."""
     refusal: Literal["denied", "blocked", "withheld", "breaker"] = "denied"
     """Who refused a call that was denied: a person, or recovery."""
 
@@ -106,10 +106,10 @@ class Turn:
     completion_tokens: int | None = None
     cost: float | None = None
     rejected: str = ""
-    """What the foreign harness said when it did not take this reply; such a reply has no calls."""
+    """The foreign harness's words when it did not take this reply; such a reply has no calls."""
     rejected_as: FailureKind = FailureKind.NO_TOOL_CALL
     answer: str = ""
-    """What the reply gave as the final answer by a call."""
+    """The final answer that the reply gave by a call."""
 
 
 @dataclass(frozen=True)
@@ -184,13 +184,13 @@ class Transcript:
 
 @dataclass
 class ImportReport:
-    """What was read, understood and left out. Counts are records of the file, not events."""
+    """Counts of records of the file, not of events: read, understood and left out."""
 
     format: str
     path: str
     records: int = 0
     line: int = 0
-    """Where the newest record is in its file."""
+    """The line of the newest record in its file."""
     understood: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     """Records that were left out, by their type."""
@@ -228,7 +228,9 @@ class ImportReport:
 
     @property
     def loss(self) -> str:
-        """What is not read or not known of it, where that is so much that no figure of it holds; "" otherwise."""
+        """A sentence about what is not read or not known of it, if no figure of it holds because of that;
+        else "".
+        """
         lost = self.lost + len(self.damaged)
         known = self.results - self.lost_results
         parts = []

@@ -1,7 +1,7 @@
 """Values of records read safely: these functions return the type that was asked for, or nothing.
 
-Every format's module reads its records through here, so that a wrong type anywhere in a file never raises. Text keeps
-its control characters, which are made safe where they are shown; only what is not valid Unicode is replaced.
+Every format's module reads its records through here, so that a wrong type anywhere in a file never raises.
+Text keeps its control characters, which are made safe when they are shown; only invalid Unicode is replaced.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def text_at(record: Any, *path: str) -> str:
 
 
 def value_at(record: Any, *path: str) -> Any:
-    """The value at `path` through nested objects; None where a part of the path is missing."""
+    """The value at `path` through nested objects; None if a part of the path is missing."""
     for key in path:
         if not isinstance(record, dict):
             return None
@@ -86,7 +86,7 @@ def code_at(record: Any, *path: str) -> int | None:
 
 
 def time_at(record: Any, *path: str) -> float | None:
-    """The time at `path` in seconds since the epoch: ISO 8601 text (UTC where no zone is named) or a number."""
+    """The time at `path` in seconds since the epoch: ISO 8601 text (UTC if no zone is named) or a number."""
     value = value_at(record, *path)
     if isinstance(value, str):
         try:
@@ -138,7 +138,7 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def json_text(value: Any) -> str:
-    """`value` as compact JSON; "" where it is nested too deeply to be written."""
+    """`value` as compact JSON; "" if it is nested too deeply to be written."""
     try:
         return clean(_encode(plain(value)))
     except (RecursionError, ValueError, TypeError):
@@ -173,7 +173,7 @@ def parsed(text: str | bytes) -> Any:
 
 
 def parse_arguments(raw: str) -> dict[str, Any] | None:
-    """A call's raw arguments as an object; None where they are not one. An empty text is an empty object."""
+    """A call's raw arguments as an object; None if they are not one. An empty text is an empty object."""
     value = parsed(raw) if raw.strip() else {}
     return plain(value) if isinstance(value, dict) else None
 
