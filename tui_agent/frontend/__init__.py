@@ -1,1 +1,1 @@
-"""What both consoles stand on: what can be asked of a session and what is said, without a screen."""
+"""The floor under both consoles: commands for a session, and its words, without a screen."""

@@ -1,4 +1,4 @@
-"""What the command line hands to the console: parsed, validated, and light.
+"""Arguments that the command line hands to the console: parsed, validated, and light.
 
 Nothing here imports more than the standard library, so that the command line can be read before anything is
 painted; the values become `Settings` only after the first paint.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Newest(Enum):
-    """Stands for "the newest session" where a session's name is expected."""
+    """Stands for "the newest session" in place of a session's name."""
 
     LATEST = "latest"
 
@@ -94,12 +94,13 @@ class ConsoleArguments:
 
 
 def in_browser() -> bool:
-    """Whether a server of this machine draws for us: `agent-tui serve` started this console for a tab."""
+    """True if a server of this machine draws for us: `agent-tui serve` started this console for a tab."""
     return os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")
 
 
 def wanted_early(key: str, arguments: ConsoleArguments) -> object:
-    """A setting that the first paint needs, from option, variable or the operator's own file; None where none says it.
+    """A setting that the first paint needs, from option, variable or the operator's own file; None if none
+    sets it.
 
     What is wrong in the file is reported when the whole configuration is read.
     """

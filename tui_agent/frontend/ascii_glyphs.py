@@ -73,9 +73,9 @@ class AsciiGlyphs(dict[int, str]):
 
 
 def ascii_glyphs(wanted: object, environ: Mapping[str, str] = os.environ) -> AsciiGlyphs | None:
-    """The table for the setting `glyphs`; None where glyphs are drawn as they are.
+    """The table for the setting `glyphs`; None if glyphs are drawn as they are.
 
-    `auto`: ASCII, letters included, where the locale that is set is none of UTF-8.
+    `auto`: ASCII, letters included, if the locale that is set is none of UTF-8.
     """
     if wanted == "ascii":
         return AsciiGlyphs(letters=_takes_utf8(environ))
@@ -83,7 +83,7 @@ def ascii_glyphs(wanted: object, environ: Mapping[str, str] = os.environ) -> Asc
 
 
 def _takes_utf8(environ: Mapping[str, str]) -> bool:
-    """What the locale says; where none is set, nearly every terminal does."""
+    """True if the locale takes UTF-8; without one, nearly every terminal does."""
     ctype = environ.get("LC_CTYPE", "")
     if sys.flags.utf8_mode and ctype in {"C.UTF-8", "C.utf8", "UTF-8"}:
         ctype = ""  # set by Python itself, in place of the C locale

@@ -1,4 +1,6 @@
-"""To the clipboard: by the platform's own tool where there is one, and by the terminal (OSC 52), which says nothing."""
+"""To the clipboard: by the platform's own tool if there is one, and by the terminal (OSC 52), which says
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def tools(env: Mapping[str, str]) -> list[Sequence[str]]:
 
 
 async def copy_by_tool(text: str, env: Mapping[str, str] = os.environ) -> str:
-    """Hand the text to the first tool that takes it: the tool's name, or "" where none did."""
+    """Hand the text to the first tool that takes it: the tool's name, or "" if none did."""
     for command in tools(env):
         path = shutil.which(command[0], path=env.get("PATH"))
         if path is not None and await _fed(path, *command[1:], text=text):
@@ -78,7 +80,7 @@ async def copy(text: str, what: str, terminal: Callable[[str], None] | None = No
 
 
 def copied(text: str, what: str, tool: str, *, in_terminal: bool = True) -> str:
-    """What is said of it: how much, what, and by which way."""
+    """A sentence about a copy: its size, its subject, and its way."""
     lines = text.count("\n") + 1
     size = (
         f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters" if len(text) != 1 else "1 character"

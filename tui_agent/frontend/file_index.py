@@ -73,7 +73,7 @@ class FileIndex:
 
 
 def _patterns(typed: str, letters: list[str]) -> Iterator[str]:
-    """What is looked for, the better before the worse."""
+    """Kinds of matches, the better before the worse."""
     yield rf"/{typed}(?=[^\n/]*+(?:\n|$))"
     yield rf"{typed}(?=[^\n/]*+(?:\n|$))"
     yield typed

@@ -1,4 +1,4 @@
-"""What both consoles say when a session is opened, and how they end."""
+"""Words of both consoles when a session is opened and when they end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LISTED_RULES = 3
 
 
 def notifications_on(session: Session, *, resumed: bool) -> list[str]:
-    """What the operator should know of a session that is open; of one that was opened again also what it allows."""
+    """Lines for the operator about a session that was opened; of one that was opened again also its rules."""
     from tui_agent.terminal_text import one_line
 
     state, said = session.state, session.state.session

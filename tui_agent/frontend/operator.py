@@ -39,7 +39,7 @@ class Question(Generic[Asked, Answer]):
     """When it was asked, in seconds since the epoch."""
 
     def settle(self, answer: Answer) -> bool:
-        """Give the answer. False where the question has been answered or withdrawn already."""
+        """Give the answer. False if the question has been answered or withdrawn already."""
         if self.future.done():
             return False
         self.future.set_result(answer)
@@ -135,14 +135,14 @@ class ConsoleOperator:
             return await question.future
 
     def open_gate(self) -> bool:
-        """Let the waiting request go out with its note as it stands. False where none waits."""
+        """Let the waiting request go out with its note as it stands. False if none waits."""
         gate = self.waiting_gate
         if gate is None:
             return False
         return gate.settle(GateReply(gate.note))
 
     def rewrite_note(self, note: str | None) -> bool:
-        """Change or drop (None) the note of the waiting request. False where none waits."""
+        """Change or drop (None) the note of the waiting request. False if none waits."""
         gate = self.waiting_gate
         if gate is None:
             return False

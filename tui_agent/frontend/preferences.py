@@ -1,4 +1,4 @@
-"""What the console remembers of how it was used, from one start to the next: a small file in the state folder.
+"""The console's memory of its use, from one start to the next: a small file in the state folder.
 
 A damaged or unreadable file is no reason to fail; everything has a default.
 """

@@ -64,7 +64,7 @@ class PromptHistory:
         return self._entries[self._position]
 
     def next(self) -> str | None:
-        """The next newer text, the draft after the newest, or None where there is nothing newer."""
+        """The next newer text, the draft after the newest, or None if there is nothing newer."""
         if self._position >= len(self._entries):
             return None
         self._position += 1

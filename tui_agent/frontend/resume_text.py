@@ -32,7 +32,7 @@ def resume_text(closed: Iterable[tuple[Opened, ConsoleArguments]]) -> str:
 
 
 def resume_command(opened: Opened, arguments: ConsoleArguments) -> str:
-    """What opens the session again. The workspace of a demo is gone: it can only be replayed."""
+    """The command that opens the session again. The workspace of a demo is gone: it can only be replayed."""
     state = opened.session.state
     words = ["agent-tui", "replay" if opened.scratch else "resume", state.session.id]
     if arguments.config is not None:

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
 SETTINGS_MODULES = ("pydantic", "tui_agent.config.settings", "tui_agent.models.choose")
-"""What says which model is called: its host starts before anything else is imported."""
+"""The sources of the model's name: its host starts before anything else is imported."""
 
 SANDBOX = "tui_agent.session.sandboxes"
-"""What tries out the sandbox while the rest is imported."""
+"""The task that tries out the sandbox while the rest is imported."""
 
 MODULES = (
     *SETTINGS_MODULES,
@@ -42,26 +42,28 @@ MODULES = (
     "tui_agent.runtime.operator",
     "tui_agent.session.opening",
 )
-"""What a session needs, in the order of their imports: keys are answered between two of them."""
+"""Modules that a session needs, in the order of their imports: keys are answered between two of them."""
 
 REPLAY_MODULES = (
     *MODULES[:6],
     "tui_agent.session.replay",
     "tui_agent.session.recordings",
 )
-"""What a replay needs."""
+"""Modules that a replay needs."""
 
 
 @dataclass(frozen=True)
 class Opened:
-    """What the live screen starts with. `scratch` is a throwaway folder that goes when the console is left."""
+    """Values that the live screen starts with. `scratch` is a throwaway folder that goes when the console is
+    left.
+    """
 
     session: Session
     settings: Settings
     task: str | None = None
     scratch: Path | None = None
     captions: tuple[Caption, ...] = ()
-    """What a demo says of the screen."""
+    """A demo's words about the screen."""
 
     def clean_up(self) -> None:
         """Remove the throwaway workspace."""
@@ -154,7 +156,9 @@ async def _open_demo(
 
 @dataclass(frozen=True)
 class Recorded:
-    """What the replay starts with; it can be looked at, and is yet to be folded through (`Replay.prepare`)."""
+    """Values that the replay starts with; it can be looked at, and is yet to be folded through
+    (`Replay.prepare`).
+    """
 
     replay: Replay
     recording: OpenedRecording

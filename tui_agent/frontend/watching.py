@@ -37,7 +37,7 @@ _OURS = "It is a session of ours: answer it in the console where it runs."
 
 @dataclass(frozen=True)
 class WatchedSession:
-    """What the watching screen starts with."""
+    """Values that the watching screen starts with."""
 
     watched: Watched
     source: EventList
@@ -49,23 +49,23 @@ class WatchedSession:
         return follow(self.watched, wait=wait)
 
     def may_run(self, state: RunState) -> bool:
-        """Whether a run is under way; one that has said nothing for long may be dead."""
+        """True if a run is under way; one that has said nothing for long may be dead."""
         return state.running and time.time() - state.at < RUNNING
 
     def kept(self, seq: int) -> Path:
-        """A saved session of what is known up to an event. Raises `SessionError` where it cannot be written."""
+        """A saved session of the events up to one. Raises `SessionError` if it cannot be written."""
         known = [self.source.event(number) for number in range(1, seq + 1)]
         sessions = sessions_folder(self.settings.state_dir)
         return keep(known, self.watched.path, sessions, Redactor.from_environment(os.environ))
 
     def question(self, asked: EscalationRaised) -> WatchedQuestion:
-        """What the policy would ask now."""
+        """The question that the policy would ask now."""
         question = WatchedQuestion(asked)
         question.reaches, question.reach = self.reach()
         return question
 
     def reach(self) -> tuple[bool, str]:
-        """Whether an answer gets to the agent, and that in a sentence."""
+        """True if an answer gets to the agent, and a sentence that says so."""
         if self._folder is not None:
             return True, _REACHES
         if self.watched.is_own:

@@ -87,7 +87,7 @@ def text_of(lines: Iterable[Line]) -> list[str]:
 
 
 class Console(Protocol):
-    """What commands need of the program."""
+    """The interface of the program that commands need."""
 
     paper: Paper
     operator: ConsoleOperator

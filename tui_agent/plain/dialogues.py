@@ -28,11 +28,11 @@ INDENT = "  "
 
 
 class LinePrompt(NamedTuple):
-    """What is said before the next line is read."""
+    """Lines to print before the next line is read."""
 
     lines: tuple[str, ...] = ()
     draft: str = ""
-    """Stands in the line to begin with, where lines can be edited."""
+    """Stands in the line to begin with, if lines can be edited."""
     literal: bool = False
     """The line is a value, whatever it begins with."""
     why: int = 0
@@ -59,7 +59,7 @@ def indented(lines: Iterable[str]) -> list[str]:
 
 
 def approval(asked: ApprovalAsked) -> Dialogue[ApprovalReply]:
-    """Whether a call may run. Nothing but one of the words that are offered is an answer."""
+    """The question for a call's approval. Only one of the words that are offered is an answer."""
     if asked.held:
         return (yield from _held(asked))
     question = [
@@ -96,7 +96,9 @@ def approval(asked: ApprovalAsked) -> Dialogue[ApprovalReply]:
 
 
 def _held(asked: ApprovalAsked) -> Dialogue[ApprovalReply]:
-    """Whether what a call left may stand. Enter alone takes nothing: it may have been meant for something else."""
+    """The question if files that a call left may stand. Enter alone takes nothing: it may have been meant for
+    something else.
+    """
     ways = "t take back (also t REASON), k keep this once, s show."
     question = [
         of_lane(approval_text.held_title(asked.held), asked.lane),
@@ -123,7 +125,7 @@ def _held(asked: ApprovalAsked) -> Dialogue[ApprovalReply]:
 
 
 def _rule(asked: ApprovalAsked, offer: int) -> list[str]:
-    """What the lasting answers would allow, or why none is offered."""
+    """The rules that lasting answers would make, or the reason why none is offered."""
     if not asked.rules:
         return [f"Why it asks: {reveal(asked.why)}."] if asked.why else []
     rules = asked.others[offer - 1] if offer else asked.rules
@@ -139,7 +141,7 @@ def _ways(asked: ApprovalAsked) -> str:
 
 
 def arguments(before: Mapping[str, Any]) -> Dialogue[dict[str, Any] | None]:
-    """The arguments of a call, one after another; None where they stay as they were."""
+    """The arguments of a call, one after another; None if they stay as they were."""
     after: dict[str, Any] = {}
     for name, value in before.items():
         after[name] = yield from _value(name, value)
@@ -190,7 +192,7 @@ def _value(name: str, value: object) -> Dialogue[object]:
 
 
 def _many_lines(head: tuple[str, ...]) -> Dialogue[list[str] | None]:
-    """Lines up to a single full stop; None where that comes first."""
+    """Lines up to a single full stop; None if that comes first."""
     how = "The new text, line by line; a line with a full stop alone ends it, and keeps the old one if it comes first."
     line = yield LinePrompt((*head, how), literal=True)
     lines: list[str] = []
@@ -264,7 +266,7 @@ def _chosen(asked: EscalationRaised, choice: Choice) -> Dialogue[EscalationReply
 
 
 def server(asked: ServerAsked) -> Dialogue[ServerReply]:
-    """Whether a tool server may start, or what it asks for, field by field."""
+    """The question if a tool server may start, or its own questions, field by field."""
     name = one_line(asked.server, 40)
     trust = asked.purpose == "trust"
     choices = server_text.TRUST if trust else server_text.OPEN if asked.url else server_text.FORM
@@ -332,8 +334,8 @@ def confirm(lines: Iterable[str], yes: str) -> Dialogue[bool]:
 
 
 def fork(point: ForkPoint, changed: Sequence[str] = ()) -> Dialogue[ForkChoice | None]:
-    """Where a fork begins, and what goes differently in it; None: no fork is made. `changed`: files that were otherwise
-    then.
+    """The event that a fork begins with, and its change; None: no fork is made. `changed`: files that were
+    different then.
     """
     step = f", step {point.iteration}" if point.iteration else ""
     head = f"Fork after event {point.seq} of {point.total}{step}. This session stays as it is."

@@ -1,4 +1,4 @@
-"""Where the plain console's lines come from: typed at a terminal, with editing and history, or read from a pipe.
+"""Lines for the plain console: typed at a terminal, with editing and history, or read from a pipe.
 
 A line is asked for by `want`. At a terminal one may also be typed while none is asked for; a pipe is read only when a
 line is wanted, so that each line of a script meets the question that it was written for.
@@ -24,7 +24,7 @@ PASTE = 0.05
 
 
 class Ahead(NamedTuple):
-    """What had been typed before it was asked for: whole lines, and the beginning of one."""
+    """Input that was typed before it was asked for: whole lines, and the beginning of one."""
 
     lines: Sequence[str] = ()
     draft: str = ""
@@ -52,16 +52,16 @@ class LineInput(Protocol):
         """Deliver to `receiver` from now on."""
 
     def want(self, draft: str = "") -> None:
-        """Ask for a line, unless one is asked for already; `draft` stands in it where lines can be edited."""
+        """Ask for a line, unless one is asked for already; `draft` stands in it if lines can be edited."""
 
     def typed_ahead(self) -> Ahead:
-        """Take what was typed before now, where that is known."""
+        """Take the input that was typed before now, if that is known."""
 
     def remember(self, texts: Sequence[str]) -> None:
         """Put texts into the editor's history, the oldest first."""
 
     def lent(self) -> AbstractContextManager[None]:
-        """Inside, another program has what is typed. Raises `ValueError` where a line is asked for."""
+        """Inside, another program gets the keys. Raises `ValueError` if a line is asked for."""
 
     def close(self) -> None:
         """Leave the terminal as it was."""
@@ -115,8 +115,8 @@ class Pipe:
 class Keyboard:
     """Lines typed at a terminal.
 
-    Where they can be edited, the editor has the terminal while a line is wanted; else, and while none is wanted, the
-    terminal itself collects and echoes them.
+    If they can be edited, the editor has the terminal while a line is wanted; else, and while none is wanted,
+    the terminal itself collects and echoes them.
     """
 
     interactive = True
@@ -172,7 +172,9 @@ class Keyboard:
             self._listen()
 
     def typed_ahead(self) -> Ahead:
-        """What waits in the terminal, also the beginning of a line; what stands in the open editor stays there."""
+        """Input that waits in the terminal, also the beginning of a line; text in the open editor stays
+        there.
+        """
         if not self._listening:
             return Ahead(draft=self._in_prompt() or "")
         data = self._rest + self._drained()
@@ -214,7 +216,7 @@ class Keyboard:
             self._receiver.line(_text(line), echoed=True)
 
     def _drained(self) -> bytes:
-        """What the terminal holds, without waiting for the end of a line."""
+        """Input that the terminal holds, without waiting for the end of a line."""
         import termios
 
         mode = termios.tcgetattr(self._fd)
@@ -228,7 +230,7 @@ class Keyboard:
             termios.tcsetattr(self._fd, termios.TCSANOW, mode)
 
     def _in_prompt(self) -> str | None:
-        """What stands in an open prompt, as far as that is known; None where none is open."""
+        """The text in an open prompt, as far as it is known; None if none is open."""
         if not self._wanted:
             return None
         return "" if self._editor is None else self._editor.get_line_buffer()
@@ -259,7 +261,7 @@ def _text(data: bytes) -> str:
 
 
 def _editor(complete: Callable[[str], Sequence[str]], draft: Callable[[], str]) -> ModuleType | None:
-    """The standard library's line editor, set up; None where this Python has none."""
+    """The standard library's line editor, set up; None if this Python has none."""
     try:
         import readline
     except ImportError:

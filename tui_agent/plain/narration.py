@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tui_agent.plain.paper import Paper
 
 SHOWN_LINES = 12
-"""Lines of a result that are written where none came while it ran; `/show` writes all."""
+"""Lines of a result that are written if none came while it ran; `/show` writes all."""
 
 STREAMED_LINES = 400
 """Lines of a running command that are written as they come."""
@@ -227,7 +227,7 @@ class Narration:
         self._recovered = len(recovered)
 
     def _forecast(self, event: events.Event, state: RunState) -> None:
-        """What comes next, once a verdict above `continue` was given."""
+        """The next step, once a verdict above `continue` was given."""
         if not isinstance(event, events.VerdictReached):
             return
         if not events.Level.CONTINUE.rank < event.level.rank < events.Level.ESCALATE.rank:

@@ -1,4 +1,5 @@
-"""What the plain console writes: whole lines and growing text, each safe for a terminal, around a prompt that is open.
+"""Output of the plain console: whole lines and growing text, each safe for a terminal, around a prompt that
+is open.
 
 Nothing here moves a cursor: what was written stays as it is.
 """
@@ -22,7 +23,7 @@ what is written at once, so words and sentences should come whole."""
 
 
 class Paper:
-    """Standard output as lines, in the characters of `glyphs` where that is given.
+    """Standard output as lines, in the characters of `glyphs` if that is given.
 
     `typed` tells what stands in the prompt while one is open, else None.
     """
@@ -77,7 +78,7 @@ class Paper:
             self._write(sanitize(rest) + "\n")
 
     def prompt(self) -> None:
-        """Ask for a line, where no editor of lines does it."""
+        """Ask for a line, if no editor of lines does it."""
         self._outlet.write(PROMPT)
 
     def _write(self, text: str) -> None:

@@ -64,7 +64,7 @@ GRACE = 0.4
 """Seconds after a question within which a typed line cannot have been meant for it."""
 
 DRAFT_GRACE = 3.0
-"""The same where somebody was in the middle of a line when the question came."""
+"""The same if somebody was in the middle of a line when the question came."""
 
 GREETING = "Type a task, or /help. Ctrl+C interrupts what runs; a second Ctrl+C leaves."
 
@@ -86,7 +86,7 @@ class PlainConsole:
     def __init__(self, arguments: ConsoleArguments) -> None:
         self.arguments = arguments
         self.next: ConsoleArguments | None = None
-        """What to start with once this is left."""
+        """Arguments to start with once this is left."""
         outlet = Outlet(sys.stdout)
         outlet.on_fault = self.leave
         self.paper = Paper(outlet, ascii_glyphs(wanted_early("glyphs", arguments)))
@@ -175,7 +175,7 @@ class PlainConsole:
         self.paper.line(GREETING)
 
     async def _close(self) -> bool:
-        """End the session in good order, and say how to go on with it. False where the disk refused."""
+        """End the session in good order, and say how to go on with it. False if the disk refused."""
         under_way = [task for task in (self._work, *self._aside) if task is not None]
         for task in under_way:
             task.cancel()
@@ -204,13 +204,13 @@ class PlainConsole:
         return closed
 
     def leave(self, following: ConsoleArguments | None = None, *, code: int = 0) -> None:
-        """End the conversation; then start again with `following`, where that is given."""
+        """End the conversation; then start again with `following`, if that is given."""
         self.next = following
         self._left = code
         self._wake()
 
     async def may_leave(self) -> bool:
-        """Whether to leave: asks first where a run is under way."""
+        """Decide about leaving; ask first if a run is under way."""
         if self._opened is None or not self._opened.session.running or not self._input.interactive:
             return True
         lines = ["A run is under way. Leaving ends it with a partial answer; the session is kept."]
@@ -258,7 +258,7 @@ class PlainConsole:
             await self._woken.wait()
 
     def _end_work(self) -> None:
-        """What has ended is forgotten; what broke, breaks the conversation."""
+        """A task that has ended is forgotten; one that broke breaks the conversation."""
         ended = {task for task in (self._work, *self._aside) if task is not None and task.done()}
         self._work = None if self._work in ended else self._work
         self._aside -= ended
@@ -346,7 +346,7 @@ class PlainConsole:
         self._wake()
 
     def _take(self, line: _Line) -> None:
-        """A line is an answer where a dialogue waits for one, else a command or a message."""
+        """A line is an answer if a dialogue waits for one, else a command or a message."""
         self._interrupts = 0
         asking = self._conversations[-1] if self._conversations else None
         if asking is not None and asking.ask.literal:
@@ -399,9 +399,9 @@ class PlainConsole:
         return servers is not None and names_a_server(text, servers.rows())
 
     async def submit(self, text: str, typed: str | None = None, model: str = "") -> None:
-        """Send a message (see `session_commands.submit`); where it cannot be sent, that is said.
+        """Send a message (see `session_commands.submit`); say so if it cannot be sent.
 
-        Images are sent where `typed`, what the operator wrote of it (None: all), names them.
+        Images are sent if `typed`, the operator's own part of it (None: all), names them.
         """
         if self._commands is None:
             return
@@ -443,7 +443,7 @@ class PlainConsole:
             return await edit("")
 
     async def secret(self, prompt: str) -> str:
-        """A line that is not shown as it is typed. Raises `ValueError` where nobody types."""
+        """A line that is not shown as it is typed. Raises `ValueError` if nobody types."""
         with self._lent("A key is typed at a terminal alone. Set its environment variable instead."):
             with suppress(EOFError):
                 return await asyncio.to_thread(getpass, prompt)
@@ -451,7 +451,7 @@ class PlainConsole:
 
     @contextmanager
     def _lent(self, otherwise: str) -> Iterator[None]:
-        """Another program has the terminal inside. Raises `ValueError`: `otherwise` where there is none."""
+        """Another program has the terminal inside. Raises `ValueError`: `otherwise` if there is none."""
         if not self.interactive:
             raise ValueError(otherwise)
         self._editing = True
@@ -477,7 +477,7 @@ class PlainConsole:
         return True
 
     def _completions(self, typed: str) -> list[str]:
-        """What the last word of a line could be; called by the line editor, in its thread."""
+        """Completions of the last word of a line; called by the line editor, in its thread."""
         word = typed.rpartition(" ")[2]
         if typed.startswith("/"):
             session = None if self._commands is None else self._commands.session
@@ -579,7 +579,7 @@ class PlainConsole:
         opened.speaking = False
 
     async def _take_first_model(self) -> bool:
-        """Where none is configured and somebody is here: offer what was found."""
+        """If none is configured and somebody is here, offer the models that were found."""
         if not self._input.interactive:
             return False
         settings = await asyncio.to_thread(load_settings, self.arguments.overrides, self.arguments.config)
@@ -615,13 +615,13 @@ class _Open:
     since: float = 0.0
     typing: str = ""
     kept: str = ""
-    """What they were typing, where it was taken out of their line."""
+    """The operator's text, if it was taken out of their line."""
     speaking: bool = False
-    """What comes before the next line is still being gathered."""
+    """The text before the next line is still being gathered."""
     ask: dialogues.LinePrompt = field(default_factory=dialogues.LinePrompt)
 
     def missed_by(self, line: _Line) -> bool:
-        """Whether the line was begun before the question came, or came too soon after it to be meant for it."""
+        """True if the line was begun before the question came, or came too soon after it to be meant for it."""
         if line.at < self.since:
             return True
         typing, self.typing = self.typing, ""

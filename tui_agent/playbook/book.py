@@ -1,8 +1,8 @@
 """One book: failures by their signs, the repairs that were tried, their counts, and what may be said of them.
 
-Pure: time comes in as a value. Counts fade with a half-life, so that what worked long ago gives way to what works now.
-A repair is offered where the lower bound of how often it worked lies above how often such failures were recovered in
-the next step without it.
+Pure: time comes in as a value. Counts fade with a half-life, so that old repairs give way to newer ones. A
+repair is offered if the lower bound of its success rate lies above the rate at which such failures were
+recovered in the next step without it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tui_agent.playbook.lessons import FailureSign, Form, Lesson, Repair, Try
 HALF_LIFE = 90 * 86_400.0
 """Seconds after which a count is worth half: projects change their tools within months."""
 USUAL = 0.16
-"""Share of failures that the next step recovers, where nothing is known yet: counted in 250 recorded runs."""
+"""Share of failures that the next step recovers, if nothing is known yet: counted in 250 recorded runs."""
 _USUAL_WEIGHT = 2.0
 """Failures that this share counts as."""
 FEWEST = 2
@@ -106,7 +106,7 @@ class OfferedRepair(NamedTuple):
 
 
 def wilson(worked: float, tried: float) -> tuple[float, float]:
-    """The interval of a share of 95 %; (0, 1) where nothing was tried."""
+    """The interval of a share of 95 %; (0, 1) if nothing was tried."""
     if tried <= 0:
         return 0.0, 1.0
     share, square = min(1.0, worked / tried), _Z * _Z
@@ -117,7 +117,7 @@ def wilson(worked: float, tried: float) -> tuple[float, float]:
 
 
 def carries(entry: PlaybookEntry, repair: Counted) -> bool:
-    """Whether the evidence is enough to name the repair to a model."""
+    """True if the evidence is enough to name the repair to a model."""
     if repair.words:
         return True
     if repair.worked < FEWEST - 0.5 or repair.worked < repair.failed or repair.worked < 2 * repair.harmed:
@@ -126,7 +126,7 @@ def carries(entry: PlaybookEntry, repair: Counted) -> bool:
 
 
 class Book(BaseModel, extra="forbid"):
-    """What is known at one level. `sources`: digests of the runs that were learned from, the newest last."""
+    """The repairs of one level. `sources`: digests of the runs that were learned from, the newest last."""
 
     version: int = 1
     workspace: str = ""
@@ -134,7 +134,7 @@ class Book(BaseModel, extra="forbid"):
     sources: Annotated[list[Text], Field(max_length=MOST_SOURCES)] = []
 
     def learned(self, source: str, lessons: Iterable[Lesson], now: float, *, general: bool) -> Book:
-        """The book with these lessons; the same where it knows their source. `general`: it is the user's."""
+        """The book with these lessons; the same if it knows their source. `general`: it is the user's."""
         if source in self.sources:
             return self
         entries = {entry.exact: entry for entry in self.entries}
@@ -149,7 +149,7 @@ class Book(BaseModel, extra="forbid"):
         return self.model_copy(update={"entries": kept, "sources": [*self.sources, source][-MOST_SOURCES:]})
 
     def suggestion(self, sign: FailureSign, now: float, *, general: bool) -> Suggestion | None:
-        """What may be said of a failure; the narrowest evidence that carries something counts."""
+        """Repairs that may be named for a failure; the narrowest level with enough evidence counts."""
         if general:
             entry = next((one for one in self.entries if one.exact == sign.general != ""), None)
             return _said(entry.faded(now), sign, "user") if entry is not None else None
@@ -219,7 +219,7 @@ def _counted(old: Counted, tried: Try, *, general: bool) -> Counted:
 
 
 def _pooled(entries: list[PlaybookEntry]) -> PlaybookEntry:
-    """What is known of all failures of one shape; the example of one would mislead about another."""
+    """The evidence on all failures of one shape; the example of one would mislead about another."""
     repairs: dict[tuple[Form, str], Counted] = {}
     for entry in entries:
         for one in entry.repairs:

@@ -18,7 +18,7 @@ from tui_agent.store.redaction import Redactor
 
 
 class Learned(NamedTuple):
-    """What a file gave: runs in it, those that were new, and the failures they taught by."""
+    """The yield of a file: runs in it, those that were new, and the failures they taught by."""
 
     runs: int = 0
     new: int = 0
@@ -26,7 +26,7 @@ class Learned(NamedTuple):
 
 
 class RunLessons(NamedTuple):
-    """What one run teaches; `source` names the run, as the session that made it does."""
+    """The lessons of one run; `source` names the run, as the session that made it does."""
 
     source: str
     workspace: str
@@ -35,8 +35,10 @@ class RunLessons(NamedTuple):
 
 
 def learn_file(path: Path, state_dir: Path, workspace: Path) -> Learned:
-    """Count the runs of a file, each once. Our own sessions teach about the workspace they were in, recordings of
-    others about `workspace`. Raises `TranscriptError`, and `OSError` where the playbook cannot be written."""
+    """Count the runs of a file, each once. Our own sessions teach about the workspace they were in,
+    recordings of others about `workspace`. Raises `TranscriptError`, and `OSError` if the playbook cannot be
+    written.
+    """
     redactor = Redactor.from_environment(os.environ)
     runs = new = lessons = 0
     for imported in load_transcripts(path):

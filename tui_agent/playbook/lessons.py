@@ -1,4 +1,5 @@
-"""What a run teaches: by what its failures are known again, what was tried against them, and what worked.
+"""Lessons of a run: the keys by which its failures are known again, the attempts against them, and their
+success.
 
 Read from the incidents of the run, so live sessions, hooks and imported recordings teach alike. Two levels: what a
 workspace keeps names its commands and paths; what the user's level keeps of it names bare programs only, and of an
@@ -32,7 +33,7 @@ LONGEST_EXAMPLE = 160
 _LONGEST_NAME = 120
 _LONGEST_SIGN = 300
 _PROGRAM = re.compile(r"(?![A-Z]{2,}\b)[\w./+@-]{2,}(?: .*)?")
-"""What may be a program: no keyword of another language that a tool is given as its command."""
+"""Names that may be a program: no keyword of another language that a tool is given as its command."""
 _BARE = re.compile(r"[A-Za-z][\w+-]{0,30}(?:\.py)?(?: -[mc])?(?: [a-z][\w:-]{0,30})?")
 """A program by its name alone, with a module or a verb: it says nothing of the workspace."""
 _FILE = re.compile(r"^(\S+) [\w-]+\.\w+$")
@@ -41,11 +42,11 @@ _PREPARES = re.compile(
     r"(?:pip3?|uv|poetry|conda|npm|yarn|pnpm|cargo|go|gem|bundle|apt|apt-get|brew|docker|podman|make|chmod"
     r"|service|systemctl|createdb|alembic|manage\.py|python3? -m (?:pip|venv|build))\b"
 )
-"""What a command that prepares another one begins with; edits, and scripts that a model wrote, are no recipe."""
+"""Beginnings of a command that prepares another one; edits, and scripts that a model wrote, are no recipe."""
 
 
 class FailureSign(NamedTuple):
-    """By what a failure is known again, from the narrowest to the widest; "" where that level has none."""
+    """Keys by which a failure is known again, from the narrowest to the widest; "" if a level has none."""
 
     exact: str
     """Tool, what was called, and the line that says what is wrong, with its names."""
@@ -54,7 +55,7 @@ class FailureSign(NamedTuple):
     general: str
     """A digest for the user's level."""
     about: str
-    """What was called: a command's family, or a path."""
+    """The subject of the call: a command's family, or a path."""
 
 
 class Repair(NamedTuple):
@@ -114,8 +115,9 @@ def _about(tool: str, arguments: Mapping[str, Any], message: str) -> str:
 def repair_by(
     failed: Incident, tool: str, arguments: Mapping[str, Any], prepared: Iterable[str] = ()
 ) -> Repair | None:
-    """What this call does about the failure, where that can be said again: None for a mere repetition, other
-    arguments, or the right content."""
+    """The repair in this call, if it can be named again: None for a mere repetition, other arguments, or the
+    right content.
+    """
     if tool != failed.tool:
         return None
     command, was = command_of(arguments), command_of(failed.input)
@@ -144,7 +146,7 @@ def _repair(form: Form, family: str, command: str) -> Repair:
 
 
 def lessons_of(incidents: Incidents) -> tuple[Lesson, ...]:
-    """What the run's failures teach, in the order in which they began."""
+    """The lessons of the run's failures, in the order in which the failures began."""
     calls = calls_of(incidents)
     return tuple(_lesson(one, calls) for one in calls)
 
@@ -197,7 +199,7 @@ def _tries(failed: Incident, calls: Iterable[Incident]) -> Iterator[Try]:
 
 
 def _was_tried_against(failed: Incident, other: Incident) -> bool:
-    """Whether another failing call would have recovered this failure, had it succeeded."""
+    """True if another failing call would have recovered this failure, had it succeeded."""
     began, other_began = failed.course[0].seq, other.course[0].seq
     ended = failed.recovery.seq if failed.recovery is not None else None
     if other is failed or other_began <= began or (ended is not None and other_began >= ended):

@@ -41,7 +41,9 @@ class BookFile:
         self._read: tuple[tuple[int, int, int] | None, Book] = (None, Book())
 
     def book(self) -> Book:
-        """What it holds now; an empty book where there is none. Raises `OSError` where it cannot be read as one."""
+        """The book in the file now; an empty one if there is no file. Raises `OSError` if it cannot be read
+        as one.
+        """
         try:
             found = self.path.stat()
         except FileNotFoundError:
@@ -63,8 +65,9 @@ class BookFile:
             raise OSError(f"{self.path} is no playbook ({first}): correct it, or delete it") from error
 
     def change(self, changed: Callable[[Book], Book]) -> bool:
-        """Put the changed book in its place; False where it is the same. Raises `OSError`, also where it is in use for
-        long, and `ValueError` for what no book may hold."""
+        """Put the changed book in its place; False if it is the same. Raises `OSError`, also if it is in use
+        for long, and `ValueError` for content that no book may hold.
+        """
         make_private(self.path.parent)
         with self._locked():
             try:
@@ -98,7 +101,7 @@ class BookFile:
 
 
 class Playbook:
-    """What is known for one workspace, and for the user in all of them. Blocking: not for an event loop's thread."""
+    """The books of one workspace, and of the user in all of them. Blocking: not for an event loop's thread."""
 
     def __init__(self, state_dir: Path, workspace: Path) -> None:
         real = Path(os.path.realpath(workspace))
@@ -121,8 +124,9 @@ class Playbook:
         now: float,
         elsewhere: bool = False,
     ) -> Suggestion | None:
-        """What is known of such a failure here; with `elsewhere` then what is known in other workspaces. A file that
-        cannot be read knows nothing. `now`: seconds since the epoch."""
+        """Repairs of such a failure known here; with `elsewhere` those of other workspaces after them. A file
+        that cannot be read counts as empty. `now`: seconds since the epoch.
+        """
         sign = sign_of(tool, arguments, message)
         for level, file in self.files.items():
             if level == "user" and not elsewhere:
@@ -134,8 +138,9 @@ class Playbook:
         return None
 
     def learn(self, source: str, lessons: Iterable[Lesson], at: float) -> bool:
-        """Count the lessons of a run that ended `at`, at both levels, once for each `source`, which names the run.
-        False where it is known already, or taught nothing. Raises `OSError`."""
+        """Count the lessons of a run that ended `at`, at both levels, once for each `source`, which names the
+        run. False if it is known already, or taught nothing. Raises `OSError`.
+        """
         kept = tuple(lessons)
         name = hashlib.sha256(source.encode("utf-8", "replace")).hexdigest()[:16]
         if not kept:
@@ -145,14 +150,16 @@ class Playbook:
         return new
 
     def forget(self, wanted: str) -> bool:
-        """Forget a repair by its id, at both levels, or "all" of this workspace. False where there is none. Raises
-        `OSError`."""
+        """Forget a repair by its id, at both levels, or "all" of this workspace. False if there is none.
+        Raises `OSError`.
+        """
         files = [self.workspace] if wanted == "all" else [self.workspace, self.user]
         return self._change(files, wanted, lambda book: book.without(wanted))
 
     def edit(self, wanted: str, words: str) -> bool:
-        """Put the operator's own words for a repair, which are offered from then on. False where there is none. Raises
-        `OSError`, and `ValueError` for words that are too long."""
+        """Put the operator's own words for a repair, which are offered from then on. False if there is none.
+        Raises `OSError`, and `ValueError` for words that are too long.
+        """
         if len(words) > LONGEST_WORDS:
             raise ValueError(f"The words may have {LONGEST_WORDS} characters, and have {len(words)}.")
         return self._change([self.workspace, self.user], wanted, lambda book: book.edited(wanted, words))

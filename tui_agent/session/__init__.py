@@ -1,1 +1,1 @@
-"""What a running session is made of: opened with model, tools, sandbox and journal; rewound, forked, replayed."""
+"""Parts of a running session: opened with model, tools, sandbox and journal; rewound, forked, replayed."""

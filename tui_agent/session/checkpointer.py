@@ -1,5 +1,5 @@
-"""Checkpoints during a run: before its first write, after each iteration that changed files, and where something is
-to be judged by what has changed.
+"""Checkpoints during a run: before its first write, after each iteration that changed files, and before a
+judgement that needs the changed files.
 
 A checkpoint that cannot be made is reported once and never stops a run; a slow one is not waited for.
 """
@@ -73,13 +73,13 @@ class SessionCheckpointer:
     async def settle(self) -> None:
         """Wait until the last save has ended, well or badly; never raises its error.
 
-        The save goes on where the waiting is cancelled.
+        The save goes on if the waiting is cancelled.
         """
         if self._saving is not None:
             await asyncio.wait([self._saving])
 
     async def _save(self, iteration: int, before: str = "") -> None:
-        """Save the workspace; `before` names the run that it precedes, empty where it follows an iteration."""
+        """Save the workspace; `before` names the run that it precedes, empty if it follows an iteration."""
         try:
             saved = await self._checkpoints.save(before or f"step {iteration}", ignored=bool(before))
         except CheckpointError as error:

@@ -62,7 +62,7 @@ class Counters:
             logger.warning("the counters could not be kept", exc_info=True)
 
     async def begin(self) -> events.Kept | None:
-        """Those with which a run begins now; None where the workspace or the day is another one."""
+        """Counters with which a run begins now; None if the workspace or the day is another one."""
         try:
             file = await asyncio.to_thread(self._read)
             if file is None or not 0 <= self._clock() - file.at <= OLDEST:

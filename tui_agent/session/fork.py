@@ -1,5 +1,5 @@
-"""A fork as the front doors make it: a new id, added text with secrets masked, the checkpoints it shares, and the
-workspace as it was, where that is wanted.
+"""A fork as the front doors make it: a new id, added text with secrets masked, the checkpoints it shares, and
+the workspace as it was, if that is wanted.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ForkChoice(NamedTuple):
 
     @property
     def settings(self) -> frozenset[str]:
-        """What was chosen for the fork and no option of this start may outweigh."""
+        """Choices for the fork that no option of this start may outweigh."""
         chosen = {"policy": self.what_if.policy, "model": self.what_if.model}
         return frozenset(name for name, value in chosen.items() if value is not None)
 
@@ -60,7 +60,7 @@ def fork_choice(
 ) -> ForkChoice:
     """The fork at this point with what was entered. What is empty stays as it was; `DROP` as a note sends none.
 
-    Another answer is given where the question is open.
+    Another answer is given if the question is open.
     """
     what_if = WhatIf(
         policy=policy if policy != point.policy and policy else None,
@@ -75,14 +75,14 @@ def fork_choice(
 async def read_point(
     parent: Path, state: RunState, seq: int | None, sessions_dir: Path
 ) -> tuple[ForkPoint, Sequence[FileChange]]:
-    """Where a fork after event `seq` (None: the last) begins, and the files that are otherwise now."""
+    """The beginning of a fork after event `seq` (None: the last), and the files that are different now."""
     point = await asyncio.to_thread(fork_point, parent, state, seq)
     return point, await changed_since(parent, sessions_dir, point.seq)
 
 
 async def changed_since(parent: Path, sessions_dir: Path, seq: int) -> tuple[FileChange, ...]:
-    """What bringing the workspace back to how it was after event `seq` would change now; nothing where no checkpoint of
-    that is on this machine. Raises `SessionError` where the session cannot be read.
+    """Changes that bringing the workspace back to its state after event `seq` would make now; none if no
+    checkpoint of that is on this machine. Raises `SessionError` if the session cannot be read.
     """
     source = await asyncio.to_thread(open_parent, parent, seq)
     kept = await asyncio.to_thread(kept_then, *source)

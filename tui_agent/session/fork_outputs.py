@@ -24,7 +24,7 @@ _NONE = b'"output_file":""'
 
 @dataclass(frozen=True)
 class Outputs:
-    """The files that results of a session name, where they are still there."""
+    """The files that results of a session name, if they are still there."""
 
     files: dict[str, Path]
     """By name."""
@@ -41,7 +41,7 @@ class Outputs:
         return changed
 
     def put_into(self, folder: Path) -> None:
-        """Link the files, or copy them where links cannot be. Raises `OSError`."""
+        """Link the files, or copy them if links cannot be made. Raises `OSError`."""
         if not self.files:
             return
         folder.mkdir(mode=0o700)
@@ -53,7 +53,7 @@ class Outputs:
 
 
 def outputs_of(source: JournalIndex, seq: int, parent: Path) -> Outputs:
-    """What events 1 to `seq` name of the session in the folder `parent`.
+    """Files of the session in the folder `parent` that events 1 to `seq` name.
 
     Only files in an output folder of a session beside it count: a journal from elsewhere may name any file.
     """

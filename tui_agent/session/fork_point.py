@@ -1,4 +1,4 @@
-"""What a fork from an event would begin with, and what could go differently there; nothing is made by asking.
+"""The beginning of a fork from an event, and the changes that are possible there; asking makes nothing.
 
 What a screen needs before it calls `fork`: read from the journal's index and a state that is folded already.
 """
@@ -23,7 +23,7 @@ class ForkPoint:
     total: int
     at: float
     kind: str
-    """The event's type; with the tool's name where it is about one."""
+    """The event's type; with the tool's name if it is about one."""
     iteration: int = 0
     policy: str = ""
     model: str = ""
@@ -32,9 +32,9 @@ class ForkPoint:
     question: str | None = None
     """Waits for an answer here, or was answered since the newest model call."""
     answer: str | None = None
-    """What was answered to it; None while it waits."""
+    """The answer to it; None while it waits."""
     answer_seq: int = 0
-    """From where another answer is given: the last event before the one that was given."""
+    """The event after which another answer is given: the last one before the answer that was given."""
     note: str | None = None
     """Goes with the next model call."""
 
@@ -80,7 +80,7 @@ def fork_point(parent: Path, state: RunState, seq: int | None = None) -> ForkPoi
 
 
 def _asked(source: JournalIndex, state: RunState, seq: int) -> tuple[str | None, str | None, int]:
-    """The question that another answer would be given to, what was answered, and where it is open."""
+    """The question that another answer would be given to, its answer, and the event at which it is open."""
     if state.escalation is not None:
         return state.escalation.question, None, seq
     kinds = source.kinds

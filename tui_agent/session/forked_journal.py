@@ -44,7 +44,7 @@ from tui_agent.store.redaction import Redactor
 
 @dataclass(frozen=True)
 class WhatIf:
-    """What goes differently in the fork; None: as it was."""
+    """The change that the fork makes; None: as it was."""
 
     policy: str | None = None
     """Judges the run under way anew from its start, and the runs after it. A preset's name."""

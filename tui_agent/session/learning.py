@@ -1,4 +1,4 @@
-"""What the runs of an open session teach the playbook, as they end; sub-agents' runs too."""
+"""Lessons for the playbook from the runs of an open session, as they end; sub-agents' runs too."""
 
 from __future__ import annotations
 

@@ -63,10 +63,10 @@ async def open_session(
     """A new session, or the saved one in the folder `resume`, ready for `submit`.
 
     `listener` hears every event from the first one on, as if it had subscribed before the session was there.
-    `checkpoints` keep the workspace in place of the store in the state folder; `jitter` spreads the waits between tries
-    of a model call, by numbers from 0 to 1, and `wait` makes what keeps them; `hosted` makes the calls through litellm
-    in place of a host of its own.
-    Raises `SessionError` where the journal cannot be opened, or a sandbox is required and none works.
+    `checkpoints` keep the workspace in place of the store in the state folder; `jitter` spreads the waits
+    between tries of a model call, by numbers from 0 to 1, and `wait` makes the object that keeps them;
+    `hosted` makes the calls through litellm in place of a host of its own. Raises `SessionError` if the
+    journal cannot be opened, or a sandbox is required and none works.
     """
     if settings.sandbox.mode == "require":
         await _require_sandbox(settings)
@@ -160,7 +160,7 @@ async def _require_sandbox(settings: Settings) -> None:
 
 
 def _chosen_now(settings: Settings, state: RunState) -> list[events.Event]:
-    """What an option of this start says otherwise than the saved session."""
+    """Options of this start that differ from the saved session."""
     chosen: list[events.Event] = []
     for setting in ("policy", "model", "approve"):
         value = getattr(settings, setting)
@@ -170,7 +170,7 @@ def _chosen_now(settings: Settings, state: RunState) -> list[events.Event]:
 
 
 def _where_it_was(settings: Settings, state: RunState) -> Settings:
-    """The settings with the server that the newest run's models were called at, where this start names neither a
+    """The settings with the server that the newest run's models were called at, if this start names neither a
     server nor a model: the session's words go to nobody else.
     """
     address = state.run.api_base

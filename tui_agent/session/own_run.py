@@ -28,7 +28,7 @@ class OwnRun:
         self._task: asyncio.Task[str] | None = None
 
     async def finish(self) -> str:
-        """What it printed, as the model reads it; of one that was interrupted the end, and that it was."""
+        """Its output, as the model reads it; of one that was interrupted the end, with a line that says so."""
         self._task = asyncio.ensure_future(self._session.run_own_command(self.command, self._add))
         try:
             await asyncio.wait({self._task})

@@ -1,4 +1,5 @@
-"""What a replay shows: a saved session as it was recorded, or judged anew; another program's recording, judged.
+"""Sources of a replay: a saved session as it was recorded, or judged anew; another program's recording,
+judged.
 
 The console and `replay --print` both open recordings here. Nothing is folded or drawn: the result is events by number,
 and notices about them. The importers are loaded only for what is no session of ours, because the screen waits for this.
@@ -24,16 +25,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OpenedRecording:
-    """Events that can be replayed, and where they are from."""
+    """Events that can be replayed, and their source."""
 
     path: Path
     source: EventSource
     foreign: bool = False
     """Another program's."""
     judged_by: str = ""
-    """The policy whose verdicts these are, where they are not those that were recorded."""
+    """The policy whose verdicts these are, if they are not those that were recorded."""
     notices: tuple[str, ...] = ()
-    """What was left out or chosen, for whoever watches."""
+    """Notes for the viewer on parts that were left out or chosen."""
 
     @property
     def as_recorded(self) -> bool:

@@ -32,7 +32,7 @@ LONGEST_DELAY = 2.0
 
 
 class StopAt(StrEnum):
-    """What one can jump to."""
+    """Kinds of places that one can jump to."""
 
     ERROR = "error"
     """A failed call, a rejected reply, a model fault."""
@@ -59,7 +59,7 @@ class ConfidencePoint(NamedTuple):
 
 @dataclass(frozen=True)
 class Marks:
-    """What the scrubber shows along the session; positions count events from 1."""
+    """Marks of the scrubber along the session; positions count events from 1."""
 
     errors: Sequence[int] = ()
     escalations: Sequence[int] = ()
@@ -88,7 +88,7 @@ _REPLY_BOUNDS = _SNAPSHOT_AFTER | {
     "iteration_started",
     "rewound",
 }
-# Where something for the scrubber happens: a stop, a verdict, or (the others) a change of the confidence.
+# Positions of marks for the scrubber: a stop, a verdict, or (the others) a change of the confidence.
 _COLLECTED = frozenset(
     {
         *_STOPS,
@@ -103,7 +103,7 @@ _COLLECTED = frozenset(
 
 @dataclass
 class _Collected:
-    """What one pass over the session finds."""
+    """The findings of one pass over the session."""
 
     stops: dict[StopAt, array[int]] = field(default_factory=lambda: {stop: array("L") for stop in StopAt})
     verdicts: list[VerdictMark] = field(default_factory=list)
@@ -134,7 +134,7 @@ class Replay:
         self._found = _Collected()
         self._here = (0, self._snapshots[0])
         self._front = (0, self._snapshots[0])
-        """How far the session was folded through; exact only where a snapshot was taken."""
+        """The position up to which the session was folded; exact only at snapshots."""
         self.damage: JournalError | None = None
         self._lock = threading.RLock()
 
@@ -182,7 +182,7 @@ class Replay:
 
     @property
     def reached(self) -> int:
-        """Up to where any seek is quick; beyond it, the events between are folded first."""
+        """The position up to which any seek is quick; beyond it, the events between are folded first."""
         return self._front[0]
 
     @property
@@ -193,8 +193,8 @@ class Replay:
     def state_at(self, position: int) -> RunState:
         """The state after `position` events; positions outside the session are brought inside.
 
-        Up to `reached` it does not wait for a `prepare` in another thread. Called from one thread only. Raises
-        `JournalError` where a line turns out to be damaged (see `end_before`).
+        Up to `reached` it does not wait for a `prepare` in another thread. Called from one thread only.
+        Raises `JournalError` if a line turns out to be damaged (see `end_before`).
         """
         position = min(max(position, 0), self.length)
         if self._front[0] < position:
@@ -203,7 +203,7 @@ class Replay:
         return self._state_at(position)
 
     def kept_then(self, position: int) -> KeptCheckpoint | None:
-        """The checkpoint that shows the workspace as it was at `position`; None where none was kept."""
+        """The checkpoint that shows the workspace as it was at `position`; None if none was kept."""
         return kept_then(self._source, position)
 
     def follow(self, source: EventList, stand: int, new: Sequence[Event]) -> None:
@@ -239,16 +239,16 @@ class Replay:
         return state
 
     def next(self, position: int, stop: StopAt, *, back: bool = False) -> int | None:
-        """The nearest place of this kind after `position` (before it, with `back`); None where there is none.
+        """The nearest place of this kind after `position` (before it, with `back`); None if there is none.
 
-        Folds the whole session through where the answer needs it (see `can_tell`).
+        Folds the whole session through if the answer needs it (see `can_tell`).
         """
         if not self.can_tell(position, stop, back=back):
             self.prepare()
         return self._nearest(position, stop, back)
 
     def can_tell(self, position: int, stop: StopAt, *, back: bool = False) -> bool:
-        """Whether `next` answers at once."""
+        """True if `next` answers at once."""
         if back or self.ready:
             return position <= self.reached
         return self._nearest(position, stop, back) is not None

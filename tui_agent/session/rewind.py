@@ -1,7 +1,7 @@
 """Rewind: conversation, files or both go back to an earlier point; it is shown before, and can be undone.
 
-Points are between runs and after finished iterations, where nothing is half done. A rewind is an event like any
-other: the journal keeps all that came before it. No run may be under way.
+Points are between runs and after finished iterations: nothing is half done there. A rewind is an event like
+any other: the journal keeps all that came before it. No run may be under way.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class RewindPoint:
     label: str
     ref: str = ""
     text: str = ""
-    """The operator's message that it precedes, where it does."""
+    """The operator's message that it precedes, if it does."""
 
 
 @dataclass(frozen=True)
 class RewindPlan:
-    """What a rewind would do, for the operator to see before it is done."""
+    """The changes of a rewind, for the operator to see before they are made."""
 
     scope: Scope
     point: RewindPoint
@@ -57,8 +57,9 @@ class RewindPlan:
 
 
 def points(state: RunState) -> list[RewindPoint]:
-    """Where this session can go back to, the newest first: before each message of the operator that began a run,
-    before each summary, and after each iteration that changed files."""
+    """Points that this session can go back to, the newest first: before each message of the operator that
+    began a run, before each summary, and after each iteration that changed files.
+    """
     found: dict[tuple[int, str], RewindPoint] = {}
     entries = state.conversation.entries
     starts = [entry for entry in entries if isinstance(entry, OperatorEntry) and entry.iteration == 0]
@@ -81,7 +82,7 @@ def points(state: RunState) -> list[RewindPoint]:
 
 
 def kept_before_run(state: RunState) -> str:
-    """The checkpoint of the workspace as the newest run found it; empty where none was kept since."""
+    """The checkpoint of the workspace as the newest run found it; empty if none was kept since."""
     starts = (entry for entry in reversed(state.conversation.entries) if isinstance(entry, OperatorEntry))
     start = next((entry.seq for entry in starts if entry.iteration == 0), 0)
     kept_since = bool(state.checkpoints) and state.checkpoints[-1].seq > start
@@ -112,7 +113,9 @@ def _ref_at(state: RunState, seq: int) -> str:
 
 
 _WORKED = {"tool_progress", "tool_succeeded", "tool_failed", "tool_cancelled", "tool_ended"}
-"""What says that a call has begun its work: `tool_started` may be waiting until the checkpoint before it is kept."""
+"""Events that show that a call has begun its work: `tool_started` may be waiting until the checkpoint before
+it is kept.
+"""
 
 
 class KeptCheckpoint(NamedTuple):
@@ -123,7 +126,7 @@ class KeptCheckpoint(NamedTuple):
 
 
 def kept_then(source: EventSource, seq: int) -> KeptCheckpoint | None:
-    """The checkpoint that shows the workspace as it was after event `seq`; None where none was kept."""
+    """The checkpoint that shows the workspace as it was after event `seq`; None if none was kept."""
     kinds = source.kinds
     worked = False
     for number in range(seq + 1, len(source) + 1):
@@ -146,21 +149,23 @@ def kept_then(source: EventSource, seq: int) -> KeptCheckpoint | None:
 
 
 class Rewinding:
-    """What a rewind needs of an open session."""
+    """The interface of an open session that a rewind needs."""
 
     def __init__(self, recorder: SessionRecorder, checkpoints: Checkpoints) -> None:
         self._recorder, self._checkpoints = recorder, checkpoints
 
     def points(self) -> list[RewindPoint]:
-        """Where the session can go back to, the newest first."""
+        """Points that the session can go back to, the newest first."""
         return points(self._recorder.state)
 
     async def plan(self, point: RewindPoint, scope: Scope) -> RewindPlan:
-        """What a rewind would change; nothing is changed by asking. Raises `SessionError` during a run."""
+        """Changes that a rewind would make; asking changes nothing. Raises `SessionError` during a run."""
         return await plan(self._recorder.state, point, scope, self._checkpoints)
 
     async def plan_undo(self) -> RewindPlan:
-        """What taking the newest rewind back would change. Raises `SessionError` where none can be."""
+        """Changes that taking the newest rewind back would make. Raises `SessionError` if none can be taken
+        back.
+        """
         newest = self._recorder.state.rewound
         if newest is None:
             raise SessionError(
@@ -174,7 +179,7 @@ class Rewinding:
 
 
 async def plan(state: RunState, point: RewindPoint, scope: Scope, checkpoints: Checkpoints) -> RewindPlan:
-    """What a rewind to `point` would change. Raises `SessionError` where it is not possible."""
+    """Changes that a rewind to `point` would make. Raises `SessionError` if it is not possible."""
     _idle(state)
     entries = groups = 0
     if scope != "files":
@@ -199,7 +204,7 @@ def _newest_ref(state: RunState) -> str:
 
 
 async def plan_undo(state: RunState, last: events.Rewound, checkpoints: Checkpoints) -> RewindPlan:
-    """What taking back the rewind `last` would change; possible until the next run begins."""
+    """Changes that taking back the rewind `last` would make; possible until the next run begins."""
     _idle(state)
     saved = state.conversation.rewound_from
     if last.scope != "files" and (saved is None or saved[0] != last.seq):
@@ -221,7 +226,7 @@ async def plan_undo(state: RunState, last: events.Rewound, checkpoints: Checkpoi
 
 
 async def carry_out(rewind: RewindPlan, checkpoints: Checkpoints) -> events.Rewound:
-    """Bring the files back, where the plan says so, and return the event to record."""
+    """Bring the files back, if the plan says so, and return the event to record."""
     undo_ref = ""
     names: tuple[str, ...] = ()
     if rewind.scope != "conversation":

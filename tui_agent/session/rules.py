@@ -1,7 +1,7 @@
-"""The permission rules of a session for whoever changes them: where each can be changed, and the changes themselves.
+"""The permission rules of a session as they can be changed: the place of each, and the changes themselves.
 
-What a rule means is in `permissions`. Rules of a checkout's file, of variables and of options are listed, and changed
-where they stand.
+The meaning of a rule is in `permissions`. Rules of a checkout's file, of variables and of options are listed
+here, and changed only at their source.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
 SCOPES = {"session": "this session", "workspace": "this workspace", "always": "your config.toml"}
-"""Where a rule can be made, and how that place is called: the journal, the state folder, the user's own file."""
+"""Places for a new rule with their names: the journal, the state folder, the user's own file."""
 
 
 class PlacedRule(NamedTuple):
-    """A rule in force; `scope` is where it can be changed (`SCOPES`), "" where it cannot."""
+    """A rule in force; `scope` is the place in which it can be changed (`SCOPES`), "" if it cannot."""
 
     rule: PermissionRule
     scope: str

@@ -21,7 +21,9 @@ from tui_agent.store.private import make_private
 
 
 async def tried_out(settings: Settings) -> Sandbox:
-    """What works here, found out before there is a session; one that opens later need not try again."""
+    """The mechanism that works here, tried before there is a session; one that opens later need not try
+    again.
+    """
     if settings.sandbox.mode == "off":
         return Sandbox()
     make_private(settings.state_dir)
@@ -40,7 +42,7 @@ def for_server(settings: Settings, entry: ServerEntry, sandbox: Sandbox) -> Sand
 
 
 def sandbox_policy(settings: Settings, workspace: Path, scratch: Path) -> SandboxPolicy:
-    """What commands may do, as the settings have it."""
+    """The policy for commands, by the settings."""
     chosen = settings.sandbox
     return SandboxPolicy.around(
         workspace,

@@ -56,7 +56,7 @@ class SessionServers:
         """None until the configuration has been read."""
         self._opening: asyncio.Task[None] | None = None
         self._noticed: dict[str, tuple[str, ...]] = {}
-        """What the operator knows of each server's tools."""
+        """Each server's tools as the operator knows them."""
 
     # --- life -----------------------------------------------------------------------------------------------
 
@@ -99,11 +99,11 @@ class SessionServers:
 
     @property
     def present(self) -> bool:
-        """Whether somebody can be asked."""
+        """True if somebody can be asked."""
         return self._operator.present
 
     def trusted(self, entry: ServerEntry) -> bool | None:
-        """What the operator said of exactly this entry in this workspace."""
+        """The operator's answer for exactly this entry in this workspace."""
         return self._trust.trusted(entry)
 
     async def ask_trust(self, entry: ServerEntry) -> bool:

@@ -83,7 +83,9 @@ class SubAgents:
 
 
 def _narrowed(start: events.RunStarted, state: RunState, tools: ToolRegistry) -> events.RunStarted:
-    """What begins a lane: the run's own model and policy, fewer tools, and its share of the run's limits."""
+    """The beginning of a lane: the run's own model and policy, fewer tools, and its share of the run's
+    limits.
+    """
     left = {spent.key: max(0.0, spent.limit - spent.used) for spent in spendings(state)}
     budgets: dict[str, float] = {}
     for key, rest in left.items():

@@ -1,1 +1,1 @@
-"""What is said: lines and passages of styled text, as plain values."""
+"""Lines and passages of styled text, as plain values."""

@@ -1,4 +1,4 @@
-"""What an approval asks about, in words."""
+"""The subject of an approval, in words."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ KEEP = (
     Choice("k", "keep (this once)", "once"),
     Choice("s", "show", "show"),
 )
-"""What becomes of files that a command left; the first is what happens when nothing else is said."""
+"""Choices for files that a command left; the first holds if nothing else is chosen."""
 
 
 def held_title(held: Sequence[HeldFile]) -> str:
-    """What is asked of them."""
+    """The question about them."""
     return (
         "Keep what the command left?" if len(held) == 1 else f"Keep {len(held)} files that the command left?"
     )
@@ -63,7 +63,7 @@ def subject(preview: str, arguments: Mapping[str, Any]) -> Iterable[Passage]:
 
 
 def _shown(value: object, preview: str) -> bool:
-    """Whether every line of `value` stands in the preview: as it is, or as a line of a diff."""
+    """True if every line of `value` stands in the preview: as it is, or as a line of a diff."""
     if not preview or not isinstance(value, str | int | float):
         return False
     text = str(value)

@@ -1,4 +1,6 @@
-"""What fills the model's context window, by kind, and when a summary will be made: the lines that `/context` shows."""
+"""The content of the model's context window, by kind, and the point of the next summary: the lines that
+`/context` shows.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ _ROLES = {
     "note": "note",
 }
 NOTHING = "Nothing was said yet: the first request decides."
-"""Said where there are no parts."""
+"""Said if there are no parts."""
 
 UNITS = {"tools": ("tool", "tools"), "results": ("result", "results"), "replies": ("reply", "replies")}
 _MARK = "┃"
@@ -52,7 +54,7 @@ def context_lines(use: ContextUse, width: int) -> list[Line]:
 
 
 def _bar(use: ContextUse, whole: int, width: int) -> Iterator[Span]:
-    """The window from left to right; the mark is where a summary is made."""
+    """The window from left to right; the mark is the point at which a summary is made."""
     mark = None if use.compact_at is None else min(width - 1, use.compact_at * width // whole)
     cells: list[str] = []
     sum_of_tokens = 0
@@ -90,7 +92,7 @@ def _columns(name: str, tokens: int, share: float, count: str, role: str, sign: 
 
 
 def sentences(use: ContextUse) -> Iterator[str]:
-    """What left the window, when a summary is made, and how the provider counts."""
+    """Lines about steps that left the window, the point of the next summary, and the provider's count."""
     if use.left_out:
         yield f"{counted(use.left_out, 'earlier step')} are left out of requests, or replaced by a summary."
     if use.compact_at is not None:

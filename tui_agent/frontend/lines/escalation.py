@@ -1,4 +1,4 @@
-"""What an escalation asks, the call it is about, what was tried, and what can be chosen, in words."""
+"""An escalation in words: its question, the call it is about, the attempts, and the choices."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ LONGEST_CHOICE = 30
 
 
 SHORT = 2
-"""Lines of an error that is shown whole at once where it begins with what is wrong; else that line comes first."""
+"""Lines of an error that is shown whole at once if it begins with its cause; else the line of the cause comes
+first.
+"""
 
 
 class EarlierFailure(NamedTuple):
@@ -131,12 +133,12 @@ def subject(
 
 
 def _long(options: Sequence[str]) -> bool:
-    """Whether the options stand in the subject, because a row of choices would cut them."""
+    """True if the options stand in the subject, because a row of choices would cut them."""
     return any(cell_len(option) > LONGEST_CHOICE for option in options)
 
 
 def folds(attempts: Sequence[EarlierFailure]) -> bool:
-    """Whether the last error is longer than what is shown of it."""
+    """True if the last error is longer than the part that is shown."""
     return bool(attempts) and attempts[-1].error.strip("\n").count("\n") > len(innermost(attempts[-1].error))
 
 
@@ -169,8 +171,8 @@ def tried(attempts: Sequence[EarlierFailure], detail: Detail = "around") -> Iter
 
 
 def attempts_before(state: RunState, asked: EscalationRaised) -> list[EarlierFailure]:
-    """The failures that led to the question, oldest first: of the same call where it is about one, of a model call
-    its tries.
+    """The failures that led to the question, oldest first: of the same call if it is about one, of a model
+    call its tries.
     """
     conversation = state.asker(asked).conversation
     skipped = max(0, len(conversation.entries) - LOOKED_BACK)

@@ -114,7 +114,7 @@ SHORT_KINDS = {
 
 
 STILL = "◆"
-"""In the spinner's place where nothing shall move."""
+"""In the spinner's place if nothing shall move."""
 
 
 def spinner(now: float | None) -> str:

@@ -15,7 +15,7 @@ LIMIT = 20_000
 
 
 def highlight(code: str, language: str) -> list[list[Span]] | None:
-    """Spans by source line; None where the language is unknown or the code too long."""
+    """Spans by source line; None if the language is unknown or the code too long."""
     if not language or len(code) > LIMIT:
         return None
     lexer = _lexer(language.lower())
@@ -35,7 +35,7 @@ def highlight(code: str, language: str) -> list[list[Span]] | None:
 
 @lru_cache(maxsize=64)
 def language_of(name: str) -> str:
-    """The language of a file by its name; empty where it is not known."""
+    """The language of a file by its name; empty if it is not known."""
     from pygments.lexers import find_lexer_class_for_filename
 
     found = find_lexer_class_for_filename(name.rpartition("/")[2])

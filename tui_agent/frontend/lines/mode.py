@@ -23,12 +23,12 @@ def mode_of(state: RunState) -> str:
 
 
 def waits_for_operator(state: RunState) -> bool:
-    """Whether the run stands still until the operator answers."""
+    """True if the run stands still until the operator answers."""
     return state.asked is not None or server_asks(state)
 
 
 def server_asks(state: RunState) -> bool:
-    """Whether a call stands still until the operator answers an MCP server."""
+    """True if a call stands still until the operator answers an MCP server."""
     return any(asked.purpose == "elicitation" for asked in state.server_questions)
 
 

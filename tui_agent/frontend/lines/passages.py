@@ -27,11 +27,11 @@ class Passage(NamedTuple):
 
 
 GAP = Passage("")
-"""An empty line between two parts of a text, given up where rows are scarce."""
+"""An empty line between two parts of a text, given up if rows are scarce."""
 
 
 def numbered(text: str) -> Iterable[Passage]:
-    """Text as it stands, its lines numbered where there are several."""
+    """Text as it stands, its lines numbered if there are several."""
     lines = text.split("\n")
     if len(lines) == 1:
         return [Passage(text, "code", verbatim=True)]
@@ -101,12 +101,12 @@ class Choice(NamedTuple):
 
 
 def is_plain(value: object) -> bool:
-    """Whether `value` is a text that an editor shows as it is: nothing hides in it."""
+    """True if `value` is a text that an editor shows as it is: nothing hides in it."""
     return isinstance(value, str) and all(is_safe(part) for part in value.split("\t"))
 
 
 class Row(NamedTuple):
-    """What can be picked: how it is shown, what is said about it, and what the screen is dismissed with."""
+    """A choice: its row, the text about it, and the value that the screen is dismissed with."""
 
     text: str
     about: str

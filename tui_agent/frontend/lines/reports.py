@@ -19,7 +19,7 @@ _LABEL = 14
 
 
 def status_lines(state: RunState, width: int, next_model: str = "", next_policy: str = "") -> list[Line]:
-    """The session and its newest run; the model and policy of the next one where there is none yet."""
+    """The session and its newest run; the model and policy of the next one if there is none yet."""
     run, session = state.run, state.session
     metrics = state.metrics
     rows = [
@@ -43,7 +43,7 @@ def status_lines(state: RunState, width: int, next_model: str = "", next_policy:
 
 
 def cost_lines(state: RunState, now: float, width: int) -> list[Line]:
-    """What the newest run and the whole session used."""
+    """Tokens and cost of the newest run and of the whole session."""
     metrics = state.metrics
     end = metrics.ended_at or now
     time = seconds(max(0.0, end - metrics.started_at)) if metrics.started_at else "–"
@@ -77,11 +77,11 @@ def _rows(rows: Iterable[tuple[str, str]], width: int) -> list[Line]:
 
 
 BY_TOOLS = "Changes by the file tools (not by commands)"
-"""Over what `changed_files` gives, where no checkpoint tells the rest."""
+"""Title above the lines of `changed_files`, if no checkpoint tells the rest."""
 
 
 def changed_files(state: RunState) -> list[FileDiff]:
-    """What the tools of the newest run say that they changed, by the files' names, in the order of the changes."""
+    """Changes that the tools of the newest run report, by the files' names, in the order of the changes."""
     from tui_agent.core.projections.entries import OperatorEntry
 
     files: dict[str, list[str]] = {}

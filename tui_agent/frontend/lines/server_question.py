@@ -1,4 +1,4 @@
-"""What an MCP server asks: whether it may be started, or for values, field by field, in words."""
+"""The question of an MCP server in words: for leave to start, or for values, field by field."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FieldError(ValueError):
 
 
 def subject(asked: ServerAsked) -> Iterable[Passage]:
-    """What is asked, the address to open, the fields."""
+    """The question, the address to open, the fields."""
     if asked.purpose == "trust":
         yield Passage(asked.message, verbatim=True)
         return
@@ -75,7 +75,7 @@ def shown_value(value: object) -> str:
 
 
 def read_value(asked: ServerAsked, name: str, text: str) -> str | int | float | bool | list[str] | None:
-    """What was typed as the field wants it; None where it is left out. Raises `FieldError`."""
+    """The typed text as the field wants it; None if it is left out. Raises `FieldError`."""
     field = field_of(asked, name)
     text = text.strip()
     if not text:

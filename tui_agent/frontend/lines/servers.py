@@ -1,4 +1,4 @@
-"""The MCP servers as they stand: what each offers, where it comes from, what went wrong."""
+"""The MCP servers as they stand: the offers of each, its source, its fault."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DOES = {
     "given up for now": "/mcp reconnect {} tries again now.",
     "not trusted": "/mcp trust {} starts it.",
 }
-"""What the operator can do about it."""
+"""The step that the operator can take."""
 
 
 NONE = (

@@ -15,7 +15,7 @@ ELLIPSIS = "…"
 
 
 _GAP = f" {ELLIPSIS}"
-"""What an ellipsis takes the place of at a cut."""
+"""Characters that an ellipsis replaces at a cut."""
 
 
 class Span(NamedTuple):
@@ -39,7 +39,7 @@ def width_of(line: Iterable[Span]) -> int:
 
 
 def fit(text: str, width: int) -> str:
-    """`text` cut to `width` cells, with an ellipsis where something is missing."""
+    """`text` cut to `width` cells, with an ellipsis if something is missing."""
     if width <= 0:
         return ""
     if cell_len(text) <= width:
@@ -81,7 +81,7 @@ def pad_left(text: str, width: int) -> str:
 
 
 def clip(line: Iterable[Span], width: int) -> Line:
-    """The line cut to `width` cells; the last visible cell becomes an ellipsis where something is missing."""
+    """The line cut to `width` cells; the last visible cell becomes an ellipsis if something is missing."""
     spans = tuple(line)
     if width_of(spans) <= width:
         return spans
@@ -116,7 +116,7 @@ _RULES = re.compile(r"([=\-_*#~─═━])\1{7,}")
 
 
 def squeezed(line: str, width: int) -> str:
-    """`line` with the rules of a banner (`==== summary ====`) shortened where it is too wide, never its words."""
+    """`line` with the rules of a banner (`==== summary ====`) shortened if it is too wide, never its words."""
     excess = len(line) - width
     if excess <= 0:
         return line
@@ -128,7 +128,7 @@ def squeezed(line: str, width: int) -> str:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """`text` in lines of at most `width` cells, broken at spaces where possible. Line feeds are kept."""
+    """`text` in lines of at most `width` cells, broken at spaces if possible. Line feeds are kept."""
     lines: list[str] = []
     for source in text.split("\n"):
         lines.extend(source[start:end] for start, end in breaks(source, width))
@@ -136,7 +136,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def breaks(source: str, width: int, later: int | None = None) -> list[tuple[int, int]]:
-    """Where one source line is broken: start and end of each piece of at most `width` cells.
+    """Pieces of one source line, each of at most `width` cells: start and end.
 
     Pieces after the first may have another width, `later` (a hanging indent). At least one piece, never an
     endless one: a character wider than the width stands alone.
