@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 
 from distributed import Client, LocalCluster
 
-from tui_agent.bench import bench
-from tui_agent.bench.bench import Plan
-from tui_agent.bench.case import all_cases
 from tui_agent.cluster import LOCAL
 from tui_agent.core.names import POLICIES
+from tui_agent.lab.bench import bench
+from tui_agent.lab.bench.bench import Plan
+from tui_agent.lab.bench.case import all_cases
 
 TRIES = 3
 CORES = os.cpu_count() or 1
@@ -44,8 +44,8 @@ def usage() -> tuple[float, float]:
 
 def warm(number: int) -> int:
     """Import what the work takes, which a worker does once."""
-    from tui_agent.bench import run
     from tui_agent.formats.importers import load
+    from tui_agent.lab.bench import run
 
     return number + len(run.__name__ + load.__name__)
 
@@ -130,8 +130,8 @@ def main() -> None:
     print(f"load before: {' '.join(f'{one:.2f}' for one in os.getloadavg())}, {CORES} cores")
     files = [Path(given) for given in sys.argv[1:]]
     if files:
-        from tui_agent.analysis.runs import reports
         from tui_agent.formats.importers.load import find_transcripts, load_transcripts
+        from tui_agent.lab.analysis.runs import reports
 
         found = find_transcripts(files)
         runs = sum(len(load_transcripts(file)) for file in found)

@@ -1,5 +1,5 @@
-"""Writes what the attacks are: data beside the tests (`tests/adversarial/attacks.jsonl`), and of it docs/ATTACKS.md and
-the figures at the end of docs/SECURITY.md.
+"""Writes what the attacks are: data beside the tests (`tests/adversarial/attacks.jsonl`), and from it
+docs/lab/ATTACKS.md and the figures at the end of docs/SECURITY.md.
 
 `python docs/write_security.py` writes all three, `--check` exits with 1 where one is not current. A test checks.
 """
@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.adversarial.attack import FOLDER, about, all_attacks
 
 SECURITY = Path(__file__).with_name("SECURITY.md")
-ATTACKS = Path(__file__).with_name("ATTACKS.md")
+ATTACKS = SECURITY.parent / "lab" / "ATTACKS.md"
 DATA = FOLDER / "attacks.jsonl"
 MARK = "<!-- made by docs/write_security.py -->\n"
 
@@ -25,9 +25,9 @@ HEAD = """# Attacks
 
 <!-- Written by docs/write_security.py from tests/adversarial/attacks.jsonl. Do not edit. -->
 
-Every attack that was tried on agent-tui, with its result. [SECURITY.md](SECURITY.md) says what is promised, and how to
-run them again. *Fell* means that something gave way when the attack was first tried. It was fixed, and the test holds
-now. S marks a slow one.
+Every attack that was tried on agent-tui, with its result. [SECURITY.md](../SECURITY.md) says what is promised, and
+how to run them again. *Fell* means that something gave way when the attack was first tried. It was fixed, and the
+test holds now. S marks a slow one.
 """
 
 Row = dict[str, Any]

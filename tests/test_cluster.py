@@ -11,11 +11,11 @@ import pytest
 from tests.formats import samples
 from tests.spread_work import killed_once, kills, square, straggles_once
 from tui_agent import cluster, installed
-from tui_agent.bench.bench import Plan, journal_of, run
-from tui_agent.bench.report import write
-from tui_agent.bench.run import Unit
 from tui_agent.cli import main
 from tui_agent.cluster import LOCAL, ClusterError, spread
+from tui_agent.lab.bench.bench import Plan, journal_of, run
+from tui_agent.lab.bench.report import write
+from tui_agent.lab.bench.run import Unit
 
 
 @pytest.fixture(scope="module")

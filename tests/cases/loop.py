@@ -16,12 +16,12 @@ from typing import Any
 from tests.cases import Answer, Breaker, Call, Case, Compact, End, Fault, Message, Reply, Step, Task
 from tests.cases.player import EFFECTS
 from tests.cases.view import View, broken
-from tui_agent.bench.kept import MemoryCheckpoints
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.core.decision.advice import ADVISES
 from tui_agent.core.request import compaction
 from tui_agent.core.state import RunState
+from tui_agent.lab.bench.kept import MemoryCheckpoints
 from tui_agent.models import protocol
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline
 from tui_agent.session.opening import open_session

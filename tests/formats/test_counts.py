@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from tests.formats import agent_records, samples
-from tui_agent.analysis.runs import analyze_file, reports
 from tui_agent.core import events
 from tui_agent.core.fold import fold
 from tui_agent.formats.exporters import Format as Form
 from tui_agent.formats.exporters import export_session
 from tui_agent.formats.importers.load import Imported, judge, load_transcripts
 from tui_agent.formats.importers.transcript import TranscriptError
+from tui_agent.lab.analysis.runs import analyze_file, reports
 from tui_agent.watch.watched import Watched
 
 

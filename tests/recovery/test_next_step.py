@@ -236,7 +236,7 @@ def test_the_words_say_what_is_known_and_a_number_only_with_what_it_rests_on() -
 def test_a_low_chance_that_is_stated_holds_in_every_set_of_recorded_runs() -> None:
     """Below a half, over sets of thirty such steps and more: .31 was stated once where .59 of the steps succeeded."""
     by_set: dict[str, list[tuple[float, int, int]]] = {}
-    with (ROOT / "docs/next_step/data.csv").open(newline="") as file:
+    with (ROOT / "docs/lab/next_step/data.csv").open(newline="") as file:
         for row in csv.DictReader(file):
             known = {name: int(row[name]) for name in Cell._fields if name != "cause"}
             estimate = Cell(**known, cause=Cause(row["cause"])).chance
@@ -358,7 +358,7 @@ def test_without_a_success_the_chance_does_not_rise(
 
 def test_the_figures_of_the_package_are_those_that_the_data_give() -> None:
     done = subprocess.run(
-        [sys.executable, str(ROOT / "docs/next_step/train.py"), "--check"],
+        [sys.executable, "-m", "tui_agent.lab.evaluation.next_step.train", "--check"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -17,7 +17,6 @@ from tests.kept_host import KeptHost
 from tests.openai_server import Answer, OpenAIServer, Recorded
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import assert_coherent, replayed
-from tui_agent.analysis.runs import analyze_file
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.core.fold import fold
@@ -28,6 +27,7 @@ from tui_agent.core.result import result_of
 from tui_agent.core.state import RunState
 from tui_agent.event_lines import WORDS, event_line
 from tui_agent.formats.exporters import export_session
+from tui_agent.lab.analysis.runs import analyze_file
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply
 from tui_agent.session.opening import open_session
 from tui_agent.session.session import Session

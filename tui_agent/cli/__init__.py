@@ -44,6 +44,8 @@ COMMANDS = {
     "doctor": "what is configured, reachable and missing, and what to do about it",
 }
 """Every command and what it is for, in the order of `--help`."""
+OF_THE_LABORATORY = frozenset({"analyze", "bench"})
+"""Commands whose modules stand in `lab.commands`, found by name alone."""
 
 
 class CommandModule(Protocol):
@@ -91,7 +93,8 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _command(name: str) -> CommandModule:
-    return cast("CommandModule", importlib.import_module(f"tui_agent.cli.{name}"))
+    room = "lab.commands" if name in OF_THE_LABORATORY else "cli"
+    return cast("CommandModule", importlib.import_module(f"tui_agent.{room}.{name}"))
 
 
 def _first_word(arguments: Sequence[str]) -> int | None:

@@ -2,7 +2,7 @@
 
 What it goes by: the stall, whether the last error or call was there before, what kind of failure it was, and the
 run's own record, which weighs more as it grows. The figures stand in `next_step_table`, the data and the training in
-`docs/next_step`. An outcome that is already known teaches nothing: only a success with something new in it, or an
+`docs/lab/next_step`. An outcome that is already known teaches nothing: only a success with something new in it, or an
 operator, raises the chance. Where recorded runs of strong and weak models differ, no number is stated.
 """
 

@@ -1,6 +1,6 @@
 """The figures of `next_step`, fitted on recorded runs.
 
-Written by docs/next_step/train.py; do not edit.
+Written by tui_agent/lab/evaluation/next_step/train.py; do not edit.
 """
 
 INTERCEPT = 0.8335

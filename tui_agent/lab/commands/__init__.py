@@ -1,0 +1,1 @@
+"""The laboratory's commands, a file each, as in `tui_agent.cli`."""

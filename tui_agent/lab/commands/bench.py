@@ -1,0 +1,177 @@
+"""`agent-tui bench`: recovery policies on equal faults, and the report of what came of it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tui_agent.cli.interrupts import sigterm_interrupts
+from tui_agent.cli.options import Parser, UsageError, add_cluster_option, overrides, say_of_open_cluster
+from tui_agent.cluster import ClusterError
+from tui_agent.config.settings import load_settings
+from tui_agent.lab.bench.behaviours import BEHAVIOURS
+from tui_agent.lab.bench.bench import BenchError, Plan, finished, read_rows, run
+from tui_agent.lab.bench.case import CaseError, all_cases, chosen
+from tui_agent.lab.bench.operators import OPERATORS
+from tui_agent.lab.bench.policies import ADVISED, CONTESTANTS, STANDARD
+from tui_agent.lab.bench.report import write
+from tui_agent.lab.bench.run import RealModel
+
+_EXAMPLE = """
+agent-tui bench --out results                          every case, behaviour and policy
+agent-tui bench polling same-call --policies combined,retries
+agent-tui bench --model openai/gpt-5-mini --repeat 3 --max-cost 5 --policies retries,combined
+agent-tui bench report results                         tables (BENCHMARK.md), plots (report.html), results.parquet"""
+
+
+def parser() -> Parser:
+    made = Parser(
+        "bench",
+        "Compare recovery policies on equal faults: real tools in real workspaces, faults that are put in, and\n"
+        "scripted models whose habits were counted in recorded runs, or a real model. Results are kept in --out, and\n"
+        "the same command continues where it was ended.\n"
+        "`agent-tui replay DIR/runs/CASE/MODEL-SEED/POLICY` opens one run.",
+        _EXAMPLE,
+    )
+    made.add_argument(
+        "cases",
+        nargs="*",
+        metavar="CASES",
+        help="cases, families, kinds of fault, `negative` (default: all); or `report DIR`",
+    )
+    made.add_argument("--policies", metavar="NAMES", help="names with commas between them (default: all)")
+    made.add_argument("--behaviours", metavar="NAMES", help="scripted models (default: all)")
+    made.add_argument(
+        "--operators",
+        metavar="NAMES",
+        default="absent",
+        help="absent, well, badly, late, never: who is there to be asked (default: absent)",
+    )
+    made.add_argument("--model", metavar="NAME", help="a real model in place of the scripted ones")
+    made.add_argument("--api-base", metavar="URL", help="address of its server")
+    made.add_argument("--max-cost", type=float, metavar="USD", help="what all runs together may cost")
+    made.add_argument(
+        "--repeat",
+        type=int,
+        default=1,
+        metavar="N",
+        help="runs of each case, with different seeds (default 1)",
+    )
+    made.add_argument("--seed", type=int, default=1, metavar="N", help="the first seed (default 1)")
+    made.add_argument(
+        "--out", type=Path, default=Path("bench-results"), metavar="DIR", help="default: bench-results"
+    )
+    made.add_argument("--jobs", type=int, metavar="N", help="processes (default: one a core)")
+    add_cluster_option(made)
+    made.add_argument(
+        "--list", action="store_true", help="list cases, policies and behaviours, and run nothing"
+    )
+    return made
+
+
+def main(arguments: Sequence[str]) -> int:
+    """0: all was run and reported; 1: it could not go on; 2: wrong usage."""
+    options = parser().parse(arguments)
+    try:
+        if options.cases[:1] == ["report"]:
+            return _report(options.cases[1:])
+        return _list() if options.list else _bench(options)
+    except CaseError as error:
+        raise UsageError(f"agent-tui bench: {error}") from error
+    except (BenchError, ClusterError) as error:
+        sys.stderr.write(f"agent-tui bench: {error}\n")
+        return 1
+
+
+def _bench(options: argparse.Namespace) -> int:
+    if options.repeat < 1 or (options.jobs is not None and options.jobs < 1):
+        raise UsageError("agent-tui bench: --repeat and --jobs are 1 or more.")
+    if options.model and options.max_cost is None:
+        raise UsageError(
+            "agent-tui bench: a real model costs money; say how much at most with --max-cost USD."
+        )
+    policies = _names(options.policies, CONTESTANTS, "--policies") if options.policies else STANDARD
+    if options.model and (advised := [name for name in policies if name in ADVISED]):
+        raise UsageError(
+            f"agent-tui bench: {advised[0]} advises the scripted models alone; leave out --model."
+        )
+    say_of_open_cluster(options.cluster)
+    plan = Plan(
+        cases=tuple(case.id for case in chosen(options.cases)),
+        behaviours=_names(options.behaviours, BEHAVIOURS, "--behaviours"),
+        policies=policies,
+        operators=_names(options.operators, OPERATORS, "--operators"),
+        seeds=tuple(range(options.seed, options.seed + options.repeat)),
+        model=options.model or "",
+    )
+    jobs = options.jobs or (1 if options.model else os.cpu_count() or 1)
+    progress, real = _Progress(), _real(options)
+    try:
+        with sigterm_interrupts():
+            rows = run(plan, options.out, jobs, progress, real, options.max_cost, options.cluster)
+    except KeyboardInterrupt:
+        sys.stderr.write(
+            f"\nagent-tui bench: interrupted. What was run is kept in {options.out}; the same command goes on.\n"
+        )
+        raise
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+    for path in write(rows, options.out):
+        sys.stdout.write(f"{path}\n")
+    return 0
+
+
+def _real(options: argparse.Namespace) -> Any:
+    if not options.model:
+        return None
+    return RealModel(load_settings(overrides(options, "model", "api_base", "max_cost")))
+
+
+def _report(folders: Sequence[str]) -> int:
+    if len(folders) != 1 or not (rows := finished(read_rows(Path(folders[0])))):
+        raise UsageError("agent-tui bench report: name one folder with results, as --out named it.")
+    for path in write(rows, Path(folders[0])):
+        sys.stdout.write(f"{path}\n")
+    return 0
+
+
+def _names(given: str | None, known: Any, option: str) -> Any:
+    names = (
+        tuple(known) if given is None else tuple(name.strip() for name in given.split(",") if name.strip())
+    )
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"agent-tui bench: {option}: there is no {name!r}; there are {', '.join(known)}."
+            )
+    return names
+
+
+def _list() -> int:
+    for case in all_cases():
+        sys.stdout.write(f"{case.id:<40} {case.square:<22} {case.kind}\n")
+    sys.stdout.write(f"\npolicies: {', '.join(CONTESTANTS)}\nbehaviours: {', '.join(BEHAVIOURS)}\n")
+    return 0
+
+
+class _Progress:
+    """One line on a terminal; elsewhere one now and then."""
+
+    def __init__(self) -> None:
+        self._last = 0.0
+
+    def __call__(self, done: int, total: int, rest: float) -> None:
+        terminal = sys.stderr.isatty()
+        now = time.monotonic()
+        if done < total and now - self._last < (0.2 if terminal else 30.0):
+            return
+        self._last = now
+        minutes, seconds = divmod(int(rest), 60)
+        text = f"{done:,} of {total:,} runs, about {minutes}:{seconds:02d} to go"
+        sys.stderr.write(f"\r\x1b[K{text}" if terminal else f"{text}\n")
+        sys.stderr.flush()
