@@ -16,7 +16,8 @@ from statistics import median
 from tui_agent.core.names import Decision
 from tui_agent.permissions.budget import SECONDS
 from tui_agent.permissions.commands import LONGEST
-from tui_agent.permissions.judge import Judgement, Permissions
+from tui_agent.permissions.findings import Judgement
+from tui_agent.permissions.judge import Permissions
 from tui_agent.permissions.rules import parse_rule
 
 KINDS = {

@@ -12,7 +12,8 @@ import pytest
 from tests.adversarial.attack import Attack, attack, attacks
 from tests.tools.box import Box
 from tui_agent.core.names import Approval, Decision
-from tui_agent.permissions.judge import Judgement, Permissions
+from tui_agent.permissions.findings import Judgement
+from tui_agent.permissions.judge import Permissions
 from tui_agent.permissions.offers import offers
 from tui_agent.permissions.programs import PROGRAMS
 from tui_agent.permissions.rules import parse_rule

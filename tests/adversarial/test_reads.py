@@ -16,7 +16,8 @@ from tests.runtime.session_harness import start_session
 from tui_agent.config.layers import Layer, without_personal_keys
 from tui_agent.core import events
 from tui_agent.core.names import Approval, Decision
-from tui_agent.permissions.judge import Judgement, Permissions
+from tui_agent.permissions.findings import Judgement
+from tui_agent.permissions.judge import Permissions
 from tui_agent.permissions.programs_there import run_by_git
 from tui_agent.permissions.rules import parse_rule
 from tui_agent.sandbox.mechanisms import Sandbox

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from tui_agent.core.names import Approval, Decision
 from tui_agent.permissions.commands import read_command
-from tui_agent.permissions.judge import Judgement, Permissions
+from tui_agent.permissions.findings import Judgement
+from tui_agent.permissions.judge import Permissions
 from tui_agent.permissions.rules import parse_rule
 from tui_agent.shell_syntax import LONGEST
 

@@ -30,6 +30,9 @@ from tui_agent.permissions.rules import (
 )
 from tui_agent.shell_programs import GIT_OPTIONS, base_name, behind_options
 
+MOST_SUGGESTED = 1_000
+"""Words of a command that somebody reads and wants again."""
+
 
 def covers(rule: PermissionRule, command: SimpleCommand, inside: Callable[[Word], bool]) -> bool:
     """Whether an allowing rule covers this command, as strictly as its words do. `inside`: of an argument, whether it

@@ -18,7 +18,8 @@ from typing import Any, Literal
 from tui_agent.core.events import Approval
 from tui_agent.core.names import Decision
 from tui_agent.core.state import RunState
-from tui_agent.permissions.judge import Finding, Judgement, Permissions
+from tui_agent.permissions.findings import Finding, Judgement
+from tui_agent.permissions.judge import Permissions
 from tui_agent.permissions.losses import loss_of
 from tui_agent.permissions.offers import in_short, offers
 from tui_agent.permissions.rules import COMMAND_TOOL, PermissionRule, exact_pattern, names_file, parse_rule

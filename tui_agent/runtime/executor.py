@@ -23,7 +23,8 @@ from tui_agent.core.decision.tool_calls import as_error, facts_of, wrong_call
 from tui_agent.core.framed import cleaned, framed, named
 from tui_agent.core.names import Approval, Decision
 from tui_agent.core.recovery.rules import Rule
-from tui_agent.permissions.judge import Judgement, looks_at_files
+from tui_agent.permissions.findings import Judgement
+from tui_agent.permissions.judge import looks_at_files
 from tui_agent.permissions.offers import rules_in_words
 from tui_agent.permissions.uses import Use
 from tui_agent.runtime import held_files, instructions

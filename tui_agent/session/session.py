@@ -31,7 +31,7 @@ from tui_agent.models import keychain
 from tui_agent.models.choose import ModelByName, NameCheck
 from tui_agent.models.keychain import key_variable
 from tui_agent.models.protocol import Model, ModelFault
-from tui_agent.permissions.judge import Judgement
+from tui_agent.permissions.findings import Judgement
 from tui_agent.permissions.rules import PermissionRule, parse_rule
 from tui_agent.playbook.store import Playbook
 from tui_agent.quantities import resets

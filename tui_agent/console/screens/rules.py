@@ -22,7 +22,7 @@ from tui_agent.console.screens.catalog import Catalog
 from tui_agent.console.screens.field import FieldScreen, Judged, Selection, Values
 from tui_agent.core.names import Decision
 from tui_agent.frontend.lines.styled import Line, Span, fit, pad
-from tui_agent.permissions.judge import Finding, Judgement
+from tui_agent.permissions.findings import Finding, Judgement
 from tui_agent.permissions.offers import in_words, warning
 from tui_agent.permissions.rules import PermissionRule, parse_rule
 from tui_agent.quantities import counted
