@@ -73,11 +73,13 @@ class Caller:
             return file.read()
 
     def is_alone(self) -> bool:
-        """Whether nobody shares its handles: it has one thread, and other processes cannot (`socket_filter.py`)."""
+        """True if nobody shares its handles: it has one thread, and other processes cannot
+        (`socket_filter.py`).
+        """
         return b"\nThreads:\t1\n" in self.read_file("status")
 
     def read(self, place: int, size: int) -> bytes:
-        """What its memory holds at that moment."""
+        """The bytes of its memory at that moment."""
         try:
             found = os.pread(self._memory, size, place) if size else b""
         except (OSError, OverflowError):
@@ -94,7 +96,7 @@ class Caller:
         raise OSError(errno.EFAULT, "")
 
     def broken_pipe(self) -> None:
-        """What the kernel does to who sends where nobody reads."""
+        """The kernel's signal to a sender that has no reader."""
         with suppress(OSError):
             signal.pidfd_send_signal(self._process, signal.SIGPIPE)
 

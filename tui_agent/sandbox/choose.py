@@ -30,7 +30,7 @@ _TRIAL = '(: > "$1") 2>/dev/null; cd "$0" && [ -w . ] && echo inside'
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of trying one mechanism; `why` is empty where it works."""
+    """The result of trying one mechanism; `why` is empty if it works."""
 
     mechanism: Mechanism
     why: str = ""

@@ -6,10 +6,11 @@ ways, and hands calls that may bring an address to the supervisor, which copies 
 connects or sends itself. So neither the place of a service counts, nor when it began to listen, nor what the command
 changes while it is looked at. Should the supervisor be gone, such a call fails.
 
-What may be reached: Unix sockets that sandboxed commands of this program listen on, and where the network is shared
-all addresses of others; of this machine's own those that commands listen on, the name servers, and the ports that are
-named. Where calls are not handed over (before Linux 5.6, in some containers), there are no Unix sockets at all, and a
-network that is shared is not kept from this machine's services: `looked_at` tells.
+Addresses that may be reached: Unix sockets that sandboxed commands of this program listen on, and if the
+network is shared all addresses of others; of this machine's own those that commands listen on, the name
+servers, and the ports that are named. If calls are not handed over (before Linux 5.6, in some containers),
+there are no Unix sockets at all, and a shared network is not kept from this machine's services: `looked_at`
+tells.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class _Itself(Exception):
 class Gate:
     """The gate of one command: made before its process is, `shut` in there, and served by the supervisor.
 
-    `text`: the network, and after a colon the ports of this machine that may be connected to where it is shared.
+    `text`: the network, and after a colon the ports of this machine that may be connected to if it is shared.
     """
 
     def __init__(self, text: str) -> None:
@@ -96,7 +97,9 @@ class Gate:
     keep_devices = staticmethod(keep_devices)
 
     def shut(self) -> str:
-        """In the process of the command, once it is served. Why it cannot be; "" where it is shut."""
+        """Shut the gate in the process of the command, once it is served. Give the reason why it cannot be
+        shut; "" if it is.
+        """
         os.close(self._told)
         os.close(self._go)
         try:
@@ -188,7 +191,7 @@ class Gate:
             return sending
 
     def _connect(self, caller: Caller, socket: int, address: bytes) -> int:
-        """Connect a command's socket where it may. Raises `OSError`."""
+        """Connect a command's socket if it may be. Raises `OSError`."""
         family, domain = _family(address), _option(socket, _DOMAIN)
         if domain == UNIX and family == UNIX and len(address) > 2:
             return self._connect_unix(caller, socket, address)
@@ -220,8 +223,8 @@ class Gate:
         return self.destination(_option(socket, _PROTOCOL), family, address)
 
     def destination(self, protocol: int, family: int, address: bytes) -> bytes:
-        """An address in a network that is shared, with this machine named as such. Raises `OSError` where it may not be
-        reached.
+        """An address in a network that is shared, with this machine named as such. Raises `OSError` if it may
+        not be reached.
         """
         start, end = {INET: (4, 8), INET6: (8, 24)}.get(family, (0, 0))
         if not len(address) >= end > 0 or protocol in {ICMP, ICMP6}:
@@ -257,15 +260,16 @@ class Gate:
         return checked(LIBC.connect(socket, through, len(through)))
 
     def _is_ours(self, caller: Caller, found: int) -> bool:
-        """Whether it is the socket of a command."""
+        """True if it is the socket of a command."""
         device, written = caller.mount_of(found)
         number = os.fstat(found).st_ino & INT
         outside = [inode for inode, _, file in unix_listeners() if file == (number, device)]
-        # In a network of its own are the sockets of commands alone, and where it cannot write it made none.
+        # A network of its own holds the sockets of commands alone, and in a place that it cannot write it
+        # made none.
         return (written and not outside) if self._network == OWN else self._all_own(outside)
 
     def _all_own(self, listening: list[int]) -> bool:
-        """Whether commands hold all of these sockets, of which there is one."""
+        """True if there is such a socket, and commands hold all of them."""
         if not self._own.issuperset(listening):
             self._own = set(held(commands()))
         return bool(listening) and self._own.issuperset(listening)

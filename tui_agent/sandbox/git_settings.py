@@ -15,7 +15,7 @@ from functools import lru_cache
 from tui_agent import processes
 
 Setting = tuple[str, str | None]
-"""Key and value; the value is None where there is none (`[core] bare`)."""
+"""Key and value; the value is None if there is none (`[core] bare`)."""
 
 LARGEST = 1_000_000
 """Bytes of a file of settings."""
@@ -56,8 +56,8 @@ _UPDATES = frozenset({"checkout", "rebase", "merge", "none"})
 
 
 def is_harmless(key: str, value: str | None) -> bool:
-    """Whether git runs nothing and looks nowhere else by a setting. `core.worktree` depends on where it leads, which is
-    not known here.
+    """True if git runs nothing and looks nowhere else by a setting. `core.worktree` depends on its target,
+    which is not known here.
     """
     section, _, rest = key.lower().partition(".")
     name, _, variable = rest.rpartition(".")
@@ -76,7 +76,7 @@ def is_harmless(key: str, value: str | None) -> bool:
 
 @lru_cache(maxsize=64)
 def read_settings(text: bytes) -> tuple[Setting, ...] | None:
-    """What git reads in a file of settings, in its order; None where it cannot, or there is no git. Blocks."""
+    """The settings that git reads in a file, in its order; None if it cannot, or there is no git. Blocks."""
     git = processes.own_program("git")
     if git is None or len(text) > LARGEST:
         return None
@@ -107,8 +107,9 @@ def read_settings(text: bytes) -> tuple[Setting, ...] | None:
 
 
 def without_harm(text: bytes, before: Sequence[Setting], inside: Callable[[str], bool]) -> bytes | None:
-    """The file without what a command may not set; None where there is nothing of the kind. What stood there `before`
-    may stay. `inside` says whether a value of core.worktree leads to a place that commands may write.
+    """The file without settings that a command may not make; None if it has none of them. Settings from
+    `before` may stay. `inside` is true for a value of core.worktree that leads to a place that commands may
+    write.
 
     A file that git cannot read becomes as it was before.
     """
@@ -151,7 +152,7 @@ def _quoted(text: str) -> str:
 
 
 def is_include(key: str) -> bool:
-    """Whether the value of a key is a file of more settings."""
+    """True if the value of a key is a file of more settings."""
     return key.lower() == "include.path" or (
         key.lower().startswith("includeif.") and key.lower().endswith(".path")
     )

@@ -1,6 +1,6 @@
 """Home folders as commands see them: out of sight, but for the tools in them; and the places of keys and passwords.
 
-What is shown of a home folder can be read and not written. What is secret stays hidden also where it lies in something
+The parts of a home folder that are shown can be read and not written. Secrets stay hidden even within a part
 that is shown.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from tui_agent import untrusted_files
 
 HOMES = ("/home", "/root")
-"""Where users have theirs."""
+"""Parents of users' home folders."""
 
 _SECRET_AT_HOME = (
     # keys and passwords
@@ -72,14 +72,14 @@ _NAMED_BY = (
     "GOMODCACHE", "JAVA_HOME", "ANDROID_HOME", "ANDROID_SDK_ROOT", "DOTNET_ROOT", "CONDA_PREFIX", "VIRTUAL_ENV",
     "SDKMAN_DIR", "RBENV_ROOT", "GEM_HOME", "PNPM_HOME", "ASDF_DIR", "MISE_DATA_DIR", "HF_HOME", "TORCH_HOME",
 )  # fmt: skip
-"""Variables that say where a tool is."""
+"""Variables that name the place of a tool."""
 _ABOVE = frozenset({"bin", "sbin", "shims", "Scripts"})
 """A program in such a folder needs what stands beside the folder."""
 
 
 def tools_at_home(home: Path, workspace: Path) -> Iterator[Path]:
-    """What commands may read of home folders: tools, what is on PATH, and the repository that holds the workspace.
-    The paths need not exist.
+    """Paths in home folders that commands may read: tools, the folders of PATH, and the repository that holds
+    the workspace. The paths need not exist.
     """
     for name in _TOOLS:
         yield home / name
@@ -98,7 +98,7 @@ def tools_at_home(home: Path, workspace: Path) -> Iterator[Path]:
 
 
 def _repository_around(workspace: Path, home: Path) -> Iterator[Path]:
-    """The repository that the workspace is a part of, and where git keeps it if that is elsewhere."""
+    """The repository that the workspace is a part of, and git's folder for it if that is elsewhere."""
     for folder in (workspace, *workspace.parents):
         entry = folder / ".git"
         if folder == home or folder.parent == folder:
@@ -113,7 +113,8 @@ def _repository_around(workspace: Path, home: Path) -> Iterator[Path]:
 
 
 def _kept_elsewhere(entry: Path) -> Iterator[Path]:
-    """Where a `.git` that is a file leads: a worktree's folder in the repository it was made from, or a submodule's.
+    """The target of a `.git` that is a file: a worktree's folder in the repository it was made from, or a
+    submodule's.
 
     Only what says itself that it belongs here: a checkout could name any folder.
     """

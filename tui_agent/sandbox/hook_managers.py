@@ -1,4 +1,4 @@
-"""Programs that manage a repository's hooks, and where each has its settings: a hook of theirs does what these say."""
+"""Programs that manage a repository's hooks, and the settings of each: a hook of theirs does what these say."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MANAGERS: dict[str, tuple[str, ...]] = {
 
 
 def managed_by(hook: str, folder: Path, tree: Path) -> Iterator[Path]:
-    """The settings that a hook obeys, whether they exist or not: by its text, and of husky by where it lies."""
+    """The settings that a hook obeys, whether they exist or not: by its text, and for husky by its place."""
     said = hook.lower()
     if "/.husky/" in f"{folder}/":
         said += " husky"

@@ -119,8 +119,8 @@ class Inside:
 
 
 def in_words(taken: Sequence[TakenBack], *, advises: bool = True) -> str:
-    """What was taken back from a command, for the model and the operator; "" where nothing was. `advises`: says how
-    such a file is written.
+    """Words for the model and the operator about files that were taken back from a command; "" if none were.
+    `advises`: add the way to write such a file.
     """
     if not taken:
         return ""

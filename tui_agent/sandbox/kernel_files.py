@@ -1,5 +1,5 @@
-"""What the kernel shows as files: its settings, its devices, its groups of processes. For many of them the number of
-the user is asked for and no right, and root in a sandbox has that of root outside.
+"""Things that the kernel shows as files: its settings, its devices, its groups of processes. Many of them ask
+for the user's number and no right, and root in a sandbox has the number of root outside.
 
 Nothing of it may be written by a command, and what only root reads is out of its sight. Linux alone has such files.
 """
@@ -27,12 +27,12 @@ _KERNEL = frozenset({
 })  # fmt: skip
 """Kinds of file systems in which a file is a part of the kernel, wherever they are mounted."""
 _OWN = (PROC, SYS, "/dev", "/run")
-"""What a mechanism looks after as a whole."""
+"""Folders that a mechanism looks after as a whole."""
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 def out_of_sight_in_proc() -> tuple[str, ...]:
-    """What only root reads in /proc, apart from processes, and what nobody needs."""
+    """Entries of /proc, apart from processes, that only root reads or that nobody needs."""
     found = []
     with suppress(OSError), os.scandir(PROC) as entries:
         for entry in entries:
@@ -46,12 +46,12 @@ def out_of_sight_in_proc() -> tuple[str, ...]:
 
 
 def shown_of_sys() -> tuple[str, ...]:
-    """What exists of it."""
+    """Those that exist."""
     return tuple(path for path in READ_OF_SYS if os.access(path, os.F_OK))
 
 
 def mounted_elsewhere() -> tuple[Path, ...]:
-    """Where such a file system is mounted outside of its usual place, as for a `chroot`."""
+    """Mounts of such a file system outside of its usual place, as for a `chroot`."""
     try:
         lines = Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape").splitlines()
     except OSError:

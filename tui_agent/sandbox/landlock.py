@@ -1,9 +1,10 @@
 """Locks itself in by Landlock, then becomes the command. Started as a script of its own, never imported.
 
-`python landlock.py RULES COMMAND...`; RULES is JSON: `write` lists what may be written, `hidden` what may not even
-be read, `read` what of that may be read all the same, `network` says whether there is one, `version` the newest of
-Landlock that is acted on (all, if left out). Exit code 125 where the
-kernel cannot enforce the policy; nothing has run then. Only the standard library is used, which starts in milliseconds.
+`python landlock.py RULES COMMAND...`; RULES is JSON: `write` lists paths that may be written, `hidden` those
+that may not even be read, `read` paths within these that may be read all the same, `network` is true if there
+is one, `version` is the newest of Landlock that is acted on (all, if left out). Exit code 125 if the kernel
+cannot enforce the policy; nothing has run then. Only the standard library is used, which starts in
+milliseconds.
 """
 
 import ctypes
@@ -16,7 +17,7 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _RULE_PATH_BENEATH = 1
 _SET_NO_NEW_PRIVS, _DROP_CAPABILITY = 38, 24
 _KEPT_CAPABILITIES = (0, 1, 3, 4)
-"""What root needs to work on the files of others: chown, dac_override, fowner, fsetid."""
+"""Capabilities that root needs to work on the files of others: chown, dac_override, fowner, fsetid."""
 _CAPABILITIES = 64
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8

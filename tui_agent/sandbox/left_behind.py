@@ -1,4 +1,4 @@
-"""What stood in the places of `run_later` before commands began, written down while any of them runs.
+"""The content of the places of `run_later` before commands began, written down while any of them runs.
 
 Should this program be killed, the record stays; the next start in the workspace compares, and takes back what the
 commands left. It is kept outside of all that commands may read. A lock tells the record of a living program.
@@ -27,7 +27,9 @@ GRACE = 15.0
 
 @dataclass(frozen=True)
 class Left:
-    """What a killed program has left: how things stood, and until when its commands may have written."""
+    """The record that a killed program has left: the earlier content, and the time until which its commands
+    may have written.
+    """
 
     held: Mapping[Path, FileState]
     until: int
@@ -111,8 +113,8 @@ class WorkspaceRecord:
                 (self.folder / f"{name}.{kind}").unlink()
 
     def left(self) -> Iterator[Left]:
-        """What programs left that were killed while a command ran, the oldest first; each is forgotten when the next
-        is asked for.
+        """Records of programs that were killed while a command ran, the oldest first; each is forgotten when
+        the next is asked for.
         """
         for lock in sorted(self.folder.glob("*.lock"), key=_changed):
             with suppress(OSError):
@@ -136,7 +138,7 @@ def _changed(path: Path) -> float:
 
 
 def _read(record: Path) -> dict[Path, FileState]:
-    """Raises `OSError`, and `ValueError` or `TypeError` where it is damaged."""
+    """Raises `OSError`, and `ValueError` or `TypeError` if it is damaged."""
     return {
         Path(os.fsdecode(bytes.fromhex(path))): FileState(kind, base64.b64decode(content), mode, whole)
         for path, kind, content, mode, whole in json.loads(record.read_text("utf-8"))

@@ -23,13 +23,13 @@ _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | 
 
 @dataclass(frozen=True)
 class FileState:
-    """What stands under a name: a file with its bytes, a link with its target, nothing, or something else."""
+    """The thing under a name: a file with its bytes, a link with its target, nothing, or something else."""
 
     kind: Literal["nothing", "file", "link", "other"] = "nothing"
     content: bytes = b""
     mode: int = 0
     whole: bool = True
-    """Whether all of a file was read; the size counts as its content otherwise."""
+    """True if all of a file was read; else the size counts as its content."""
 
 
 NOTHING = FileState()
@@ -51,7 +51,7 @@ def _parent(root: Path, path: Path) -> Iterator[tuple[int, str]]:
 
 
 def form_of(root: Path, path: Path) -> FileState:
-    """What stands there now."""
+    """The thing under this name now."""
     try:
         with _parent(root, path) as (folder, name):
             status = os.lstat(name, dir_fd=folder)
@@ -74,8 +74,8 @@ def form_of(root: Path, path: Path) -> FileState:
 
 
 def put(root: Path, path: Path, form: FileState) -> None:
-    """Make a file or a link stand there, or nothing. A folder is left alone. Raises `OSError`, also where not all of
-    the file was read.
+    """Make a file or a link stand there, or nothing. A folder is left alone. Raises `OSError`, also if not
+    all of the file was read.
     """
     if not form.whole:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))

@@ -33,11 +33,11 @@ _TRACES = (
     "Address family not supported", "Device or resource busy", "EROFS", "EACCES", "EPERM", "ENETUNREACH", "EAI_AGAIN",
     "No address associated with hostname", "Failed to establish a new connection", "unable to access 'http",
 )  # fmt: skip
-"""What programs print when the sandbox refuses."""
+"""Words that programs print when the sandbox refuses."""
 
 
 def reach(policy: SandboxPolicy) -> str:
-    """What commands reach, in a few words."""
+    """Places that commands reach, in a few words."""
     if not policy.network:
         return "no network"
     return "network" if looked_at() else "network with services of this machine"
@@ -74,19 +74,19 @@ class Sandbox:
 
     @property
     def description(self) -> str:
-        """What holds, in a few words; "off" where nothing does."""
+        """The limits in force, in a few words; "off" if there are none."""
         if self.mechanism is None or self.policy is None:
             return "off"
         return f"{self.mechanism}, {reach(self.policy)}"
 
     @property
     def mounts(self) -> bool:
-        """Whether it can take what exists out of a place that may be written."""
+        """True if it can protect existing files within a place that may be written."""
         return self.mechanism in {"bubblewrap", "sandbox-exec"}
 
     def protected(self, *, git_settings: bool = True) -> tuple[Path, ...]:
-        """What there is that commands may read and not write, in the places that they may write; of repositories their
-        settings too, unless `git_settings` is False.
+        """Existing files that commands may read and not write, in the places that they may write; of
+        repositories their settings too, unless `git_settings` is False.
         """
         if self.policy is None:
             return ()
@@ -95,7 +95,7 @@ class Sandbox:
 
     @property
     def is_closed(self) -> bool:
-        """Whether commands in it reach no network."""
+        """True if commands in it reach no network."""
         return self.mechanism is not None and self.policy is not None and not self.policy.network
 
     def only_reading(self) -> Sandbox:
@@ -132,7 +132,7 @@ class Sandbox:
         return needed
 
     def hint(self, output: str) -> str:
-        """What to add to the output of a command that failed, where the sandbox may be why; "" elsewhere."""
+        """A line to add to the output of a failed command if the sandbox may be the cause; else ""."""
         if self.policy is None or self.mechanism is None or not any(trace in output for trace in _TRACES):
             return ""
         if self.policy.read_only:
@@ -155,7 +155,7 @@ def _bubblewrap(policy: SandboxPolicy, protected: tuple[Path, ...]) -> list[str]
     argv += [*(("--share-net",) if policy.network else ()), "--die-with-parent"]
     argv += ["--ro-bind", "/", "/", "--dev", "/dev", *_kernel_files(), "--tmpfs", "/run"]
     if policy.network:
-        # Where the names of hosts are looked up.
+        # Files by which the names of hosts are looked up.
         for place in ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"):
             argv += ["--ro-bind-try", place, place]
     for place in TEMPORARY:
@@ -189,8 +189,8 @@ def _kernel_files() -> list[str]:
 
 @lru_cache(maxsize=8)
 def _keeps_to_one_user_namespace(program: str) -> bool:
-    """Whether it can refuse commands a user namespace of their own (from 0.8), in which they would mount groups of
-    processes anew. Blocks once.
+    """True if it can refuse commands a user namespace of their own (from 0.8), in which they would mount
+    groups of processes anew. Blocks once.
     """
     try:
         done = subprocess.run([program, "--help"], capture_output=True, timeout=_PATIENCE, check=False)

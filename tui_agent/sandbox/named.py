@@ -21,7 +21,7 @@ from tui_agent.sandbox.hook_managers import managed_by
 from tui_agent.untrusted_files import head
 
 _PATIENCE = 5.0
-"""Seconds for git to say where its settings are."""
+"""Seconds for git to name the places of its settings."""
 _DEEPEST = 10
 """Files that include one another."""
 _MOST = 400
@@ -70,7 +70,7 @@ _HERE = "\0"
 
 @dataclass
 class Names:
-    """What is named in the places that commands may write, each with what names it."""
+    """Files in the places that commands may write that something outside names, each with its namer."""
 
     files: dict[Path, str] = field(default_factory=dict)
     folders: dict[Path, str] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Names:
     """Files of git's settings."""
 
     def about(self, path: Path) -> str:
-        """What names it; "" if nothing does."""
+        """The setting or script that names it; "" if nothing does."""
         for table in (self.files, self.settings):
             if said := table.get(path):
                 return said
@@ -89,7 +89,7 @@ class Names:
 
 
 def names_in(roots: Sequence[Path], gits: Sequence[Path]) -> Names:
-    """What is named in `roots`, for the folders of git's in them. Blocks, for a few milliseconds once."""
+    """Files in `roots` that are named, for the folders of git's in them. Blocks, for a few milliseconds once."""
     found = Names()
     trees = [git.parent if git.name == ".git" else git for git in gits[:_MOST_GITS]]
     bases = tuple(dict.fromkeys((*trees, *roots)))
@@ -172,7 +172,7 @@ class _Look:
                 self._note(self._found.files, path, why)
 
     def hooks(self, folder: Path, tree: Path) -> None:
-        """What the hooks in a folder run or source of the tree, and the settings of what manages them."""
+        """Files of the tree that the hooks in a folder run or source, and the settings of their managers."""
         try:
             with os.scandir(folder) as entries:
                 hooks = [one for one in entries if not one.name.endswith(".sample") and one.is_file()]
@@ -188,7 +188,7 @@ class _Look:
                     self._note(self._found.files, path, f"the hook {hook.name} runs what it says")
 
     def _run_by(self, text: str, tree: Path, here: Path, why: str, depth: int = 0) -> None:
-        """What a script runs, and what that runs in its turn."""
+        """Files that a script runs, and those that these run in turn."""
         for path in _paths(text, tree, here):
             known = path in self._found.files or path in self._read
             if path.parent != here or here not in self._found.folders:
@@ -227,7 +227,7 @@ def _above() -> Iterator[Path]:
 
 @lru_cache(maxsize=1)
 def _of_the_system() -> tuple[Path, ...]:
-    """Where this git has its settings for everyone, as it says itself."""
+    """The file of this git's settings for everyone, as git itself says."""
     git = processes.own_program("git")
     try:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""What is inside a sandbox and what is not, apart from how an operating system holds it."""
+"""The inside of a sandbox and its outside, apart from how an operating system enforces it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SandboxPolicy:
 
     workspace: Path
     scratch: Path
-    """What commands see as their temporary folder; it lasts as long as the session."""
+    """The temporary folder of commands; it lasts as long as the session."""
     network: bool = False
     loopback: tuple[int, ...] = ()
     """Ports of this machine that commands with a network connect to."""
@@ -37,9 +37,9 @@ class SandboxPolicy:
     home: Path | None = None
     """The user's own of them: commands have a private one in its place."""
     links: tuple[tuple[Path, Path], ...] = ()
-    """Names in it that lead to what is shown, and where."""
+    """Names in it that lead to shown paths, with these paths."""
     places: Places = field(default_factory=Places)
-    """What programs outside run or obey later."""
+    """Files that programs outside run or obey later."""
     read_only: bool = False
     """Nothing may be written but the temporary folder and the private home."""
 
@@ -106,8 +106,8 @@ class SandboxPolicy:
         )
 
     def private_home(self, *, linked: bool = False) -> Path:
-        """The home folder of commands, made where it is missing. `linked`: links lead to what is shown; else mounts are
-        made there.
+        """The home folder of commands, made if it is missing. `linked`: links lead to the shown paths; else
+        mounts are made there.
         """
         folder = self.scratch / (f"{PRIVATE_HOME}-linked" if linked else PRIVATE_HOME)
         if self.home is not None and not folder.is_dir():
@@ -121,11 +121,11 @@ class SandboxPolicy:
 
     @cached_property
     def hidden_outside(self) -> tuple[Path, ...]:
-        """What is hidden and not out of sight already, in places that may not be written."""
+        """Paths to hide in places that may not be written, without those that are out of sight already."""
         return tuple(path for path in self.hidden if not self.within(path) and not self.is_out_of_sight(path))
 
     def is_out_of_sight(self, path: Path) -> bool:
-        """Whether it lies in a home folder and is not shown."""
+        """True if it lies in a home folder and is not shown."""
         return (
             not self.within(path)
             and any(path.is_relative_to(folder) for folder in self.homes)
@@ -143,7 +143,7 @@ class SandboxPolicy:
 
     @property
     def hidden_within(self) -> tuple[Path, ...]:
-        """What is hidden in a place that may be written."""
+        """Paths to hide in a place that may be written."""
         return tuple(filter(self.within, self.hidden))
 
     def holding(self, kept: tuple[Path, ...]) -> tuple[Path, ...]:
@@ -152,7 +152,7 @@ class SandboxPolicy:
         return tuple(sorted(folder for folder in above if not folder.is_symlink()))
 
     def within(self, path: Path) -> bool:
-        """Whether a path is in the workspace, or in what may be written beside it."""
+        """True if a path is in the workspace, or in a further place that may be written."""
         return any(path.is_relative_to(place) for place in (self.workspace, *self.writable))
 
 
@@ -161,7 +161,7 @@ _TEXTS = frozenset({"AGENTS.md", "skills", "commands"})
 
 
 def _of_configuration(folder: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """What stands in the folder of one's own configuration: texts, and all else, which may hold a token."""
+    """Entries of the folder of one's own configuration: texts, and all others, which may hold a token."""
     try:
         found = [_real(os.fspath(path)) for path in folder.iterdir()]
     except OSError:
@@ -171,7 +171,9 @@ def _of_configuration(folder: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]
 
 
 def _is_there(path: str | Path) -> bool:
-    """Whether it is, as a link if nothing else: asked first, since finding the real path takes ten times as long."""
+    """True if it exists, even as a link alone: asked first, since finding the real path takes ten times as
+    long.
+    """
     return os.path.lexists(user_path(path))
 
 

@@ -1,6 +1,6 @@
 """Files that programs outside run or obey later, of their own accord: git, shells, editors, agents.
 
-Here is where they are looked for; their names are in `obeyed`. What became of them during a command is judged in
+This module finds them; their names are in `obeyed`. Changes to them during a command are judged in
 `taken_back`.
 """
 
@@ -23,7 +23,7 @@ AT_HOME = (
     ".emacs", ".emacs.d", ".local/bin", "bin", ".npmrc", ".config/pip", ".cargo/config.toml", ".cargo/bin",
     ".gnupg/gpg.conf", ".gnupg/gpg-agent.conf", ".python-startup", ".config/agent-tui", ".crontab",
 )  # fmt: skip
-"""In the home folder, where that is in a place that commands may write."""
+"""In the home folder, if that is in a place that commands may write."""
 
 GIT_FILES = (
     "config",
@@ -45,7 +45,7 @@ _MOST_MOUNTED = 16
 
 @dataclass(frozen=True)
 class Places:
-    """Where such files are looked for: the folders that commands may write. Paths are real."""
+    """Folders that commands may write, in which such files are looked for. Paths are real."""
 
     roots: tuple[Path, ...] = ()
     single: tuple[Path, ...] = ()
@@ -63,8 +63,8 @@ class Places:
     def there(
         self, gits: tuple[Path, ...] = (), named: Iterable[Path] = (), *, git_settings: bool = True
     ) -> tuple[Path, ...]:
-        """What exists of them, so that it can be protected by a mount: in the roots, in `gits`, folders of git's
-        and files that say where one is, and what is `named` elsewhere.
+        """Those that exist, so that a mount can protect them: in the roots, in `gits` (folders of git's and
+        files that lead to one), and files that are `named` elsewhere.
         """
         found: dict[Path, None] = {}
         for path in (*self._candidates(), *self.single, *named):

@@ -39,7 +39,7 @@ MACHINES = {
     "riscv64": _Numbers(0xC00000F3, *_GENERIC),
 }
 NUMBERS = MACHINES.get(os.uname().machine, _Numbers(*(-1,) * 13))
-"""Those of this machine; -1 where commands cannot be kept in."""
+"""Those of this machine; -1 if commands cannot be kept in."""
 
 _IO_URING_SETUP, _CLONE3 = 425, 435
 _SHARED_HANDLES, _THREAD = 0x400, 0x10000
@@ -66,12 +66,12 @@ class Impossible(Exception):
 
 
 def kept_in() -> bool:
-    """Whether there is a filter for a machine like this one."""
+    """True if there is a filter for a machine like this one."""
     return os.uname().machine in MACHINES
 
 
 def looked_at() -> bool:
-    """Whether a call can be looked at here before it is made."""
+    """True if a call can be looked at here before it is made."""
     if not sys.platform.startswith("linux"):
         return False
     LIBC.syscall(PIDFD_GETFD, -1, -1, 0)
@@ -79,8 +79,8 @@ def looked_at() -> bool:
 
 
 def shut(network: str) -> int:
-    """Take the filter on, for good. The handle on which calls are handed over, or -1 where the kernel hands none over.
-    Raises `Impossible`.
+    """Take the filter on, for good. The handle on which calls are handed over, or -1 if the kernel hands none
+    over. Raises `Impossible`.
     """
     if not kept_in():
         raise Impossible(f"sockets cannot be kept in on {os.uname().machine}")
@@ -133,7 +133,7 @@ def _program(network: str, flags: int) -> bytes:
         (_EQUAL, NUMBERS.setsockopt, "option"),
         *([(_EQUAL, NUMBERS.clone, "clone"), (_EQUAL, _CLONE3, "unknown")] if with_header != "yes" else []),
         (_RETURN, _ALLOW),
-        # A program of 32 bits has no sockets: it may pass all of them in memory, where a filter cannot look.
+        # A program of 32 bits has no sockets: it may pass all of them in memory, out of a filter's sight.
         "32 bits",
         (_LOAD, _NUMBER),
         *(

@@ -19,7 +19,7 @@ _SERVICES_OF_CLOUDS = (b"\xa9\xfe", b"\xfd\x00\x0e\xc2", b"\x64\x64\x64\xc8", b"
 """Beginnings of addresses that lead no further than the next machine: there clouds hand out keys of this one."""
 
 _ROUTES, _HOLDERS = 0, 4
-"""What the kernel is asked about by messages (netlink)."""
+"""Kinds of messages to the kernel (netlink)."""
 _GET_ROUTE, _BY_FAMILY, _ALL = 26, 20, 0x300
 _DONE, _ERROR = 3, 2
 _TO_ONE = 1
@@ -35,7 +35,7 @@ def read_file(path: str) -> bytes:
 
 
 def _answers(family: int, kind: int, flags: int, question: bytes) -> Iterator[bytes]:
-    """What the kernel tells of this network. Raises `OSError`."""
+    """The kernel's answer about this network. Raises `OSError`."""
     import socket
 
     with socket.socket(NETLINK, socket.SOCK_RAW, family) as link:
@@ -76,8 +76,8 @@ def _one_listener(message: bytes) -> tuple[int, bytes, tuple[int, int]]:
 
 
 def is_near(host: bytes) -> bool:
-    """Whether what is sent to an address gets to this machine, or to the next one alone. Raises `OSError` where there
-    is no way to it.
+    """True if a message to an address gets to this machine, or to the next one alone. Raises `OSError` if
+    there is no way to it.
     """
     if host.startswith(_SERVICES_OF_CLOUDS):
         return True
@@ -91,7 +91,7 @@ def is_near(host: bytes) -> bool:
 
 
 def name_servers() -> set[bytes]:
-    """Where names of hosts are looked up: what is configured, or this machine itself."""
+    """Servers that look up names of hosts: those that are configured, or this machine itself."""
     import socket
 
     found = set()
@@ -149,7 +149,9 @@ def _words(pid: int) -> list[bytes]:
 
 
 def _is_alike(words: list[bytes], mine: list[bytes]) -> bool:
-    """Whether it is the command line of a supervisor with a gate: program, two options, script, grace, status, gate."""
+    """True if it is the command line of a supervisor with a gate: program, two options, script, grace,
+    status, gate.
+    """
     return words[:4] == mine[:4] and b"".join(words[6:7]).startswith(mine[6][: mine[6].index(b"=") + 1])
 
 
@@ -158,7 +160,7 @@ def held(processes: set[int]) -> Iterator[int]:
     for pid in processes:
         folder = f"/proc/{pid}"
         with suppress(OSError):
-            # Where the first thread has ended the others have them.
+            # If the first thread has ended, the others have them.
             for task in ("", *(f"/task/{each}" for each in os.listdir(f"{folder}/task"))):
                 if names := os.listdir(f"{folder}{task}/fd"):
                     yield from _sockets(f"{folder}{task}/fd", names)

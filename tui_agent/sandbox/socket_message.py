@@ -1,5 +1,5 @@
-"""What a command sends by a call that was handed over: copied once out of its memory, then sent. Loaded with the gate
-(`gate.py`) by the supervisor; only the standard library is used.
+"""Messages that a command sends by a call that was handed over: copied once out of its memory, then sent.
+Loaded with the gate (`gate.py`) by the supervisor; only the standard library is used.
 """
 
 from __future__ import annotations
@@ -21,10 +21,14 @@ _MOST_PIECES, _MOST_MESSAGES, _MOST_HANDLES, _MOST_CONTROL = 1024, 1024, 253, 40
 _MOST_BYTES = 1 << 20
 """Of one message: more than any datagram has. Of a stream a program sends the rest after it."""
 _HEADER, _IN_A_ROW = 56, 64
-"""Bytes of a message's header, alone and where several follow one another, each with how much of it was sent."""
+"""Bytes of a message's header, alone and in a row of several, each with the count of its bytes that were
+sent.
+"""
 _HANDLES, _IDENTITY = (1, 1), (1, 2)
 _HARMLESS = {(0, 1), (0, 2), (0, 8), (41, 50), (41, 52), (41, 62), (41, 67), (17, 103)}
-"""What may go with a message, by level and type: of a packet the service, life time, interface and size of parts."""
+"""Control data that may go with a message, by level and type: of a packet the service, life time, interface
+and size of parts.
+"""
 
 
 def send(
@@ -37,8 +41,8 @@ def send(
 ) -> int:
     """Do a sendto, sendmsg or sendmmsg. What the call gives. Raises `OSError`.
 
-    `allowed`: the address that is sent to in place of one; raises `OSError` where it may not be. `at_once`: `AT_ONCE`
-    or 0.
+    `allowed`: the address to use in place of one; raises `OSError` if it may not be reached. `at_once`:
+    `AT_ONCE` or 0.
     """
     flags = arguments[2 if number == NUMBERS.sendmsg else 3] & INT | at_once
     if number == NUMBERS.sendto:
@@ -61,7 +65,7 @@ def send(
 
 
 def address_length(size: int) -> int:
-    """How long an address is. Raises `OSError` where none is so long."""
+    """The length of an address. Raises `OSError` if none is so long."""
     if size > _LONGEST_ADDRESS:
         raise OSError(errno.EINVAL, "")
     return size
@@ -85,7 +89,7 @@ def _message(caller: Caller, socket: int, place: int, allowed: Callable[[bytes],
 
 
 def _beside(caller: Caller, control: bytes) -> bytes:
-    """What goes with a message, with handles of our own in place of the task's."""
+    """Control data of a message, with handles of our own in place of the task's."""
     kept = b""
     while len(control) >= 16:
         size, level, kind = struct.unpack_from("<Qii", control)

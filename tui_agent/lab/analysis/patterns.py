@@ -22,7 +22,7 @@ _LONGEST = 200
 
 
 class ErrorPattern(NamedTuple):
-    """What failures have in common."""
+    """Features that failures share."""
 
     kind: str
     tool: str

@@ -107,7 +107,7 @@ def bars(shown: Sequence[Bar], parts: Mapping[str, str]) -> str:
 
 
 def plane(points: Sequence[Point], across: str, up: str) -> str:
-    """Points by two shares, in the part of the plane where they are, each with its name beside it. Points at one place
+    """Points by two shares, in their part of the plane, each with its name beside it. Points at one place
     share a label.
     """
     height, left, bottom, right = 380, 52, 46, 24
@@ -156,7 +156,7 @@ class _Area(NamedTuple):
 
 
 def _label(x: float, y: float, words: str, taken: list[_Area], lowest: float) -> list[str]:
-    """The words beside a point, where nothing else is, and a line to them where they are not at its height. `taken`
+    """The words beside a point, in a free place, and a line to them if they are not at its height. `taken`
     gets their area; `lowest`: how far down they may stand.
     """
     long = _LETTER * len(words)

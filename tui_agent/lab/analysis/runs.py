@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tui_agent.lab.analysis.patterns import Patterns
 
 Presence = Literal["recorded", "present", "absent"]
-"""Whether an operator could have been asked: as the recording says, yes, or no."""
+"""Presence of an operator: as the recording says, yes, or no."""
 
 TRIPS = ("pivot", "escalate", "degrade", "stop")
 """Verdicts that would have interrupted the model in its work, weakest first. `guide` only adds to the note."""
@@ -112,7 +112,7 @@ class RunReport:
 
     @property
     def solved(self) -> bool | None:
-        """What the recording's grade says; None where it has none."""
+        """The recording's grade as solved or not; None if it has none."""
         return None if self.reward is None else self.reward >= 1.0
 
     @property
@@ -136,7 +136,7 @@ class FileReport:
     """Runs in which nothing was said or done; they have no row and keep their number."""
     error: str = ""
     loss: str = ""
-    """What is not read or not known of it, where that is too much for its figures to hold."""
+    """A sentence about what is not read or not known of it, if its figures cannot hold because of that."""
 
 
 # --- one run ------------------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ _HANDLERS: dict[str, Callable[[_Count, Any], None]] = {
 }
 """By type name."""
 _SAID = frozenset({"verdict_reached", "note_prepared", "iteration_started"})
-"""What is said of a failure, and when: neither makes nor recovers one."""
+"""Fields that say something of a failure, and its time: neither makes nor recovers one."""
 
 
 def reports_on(
@@ -331,9 +331,9 @@ def reports(
 ) -> Iterator[FileReport]:
     """All runs of all files (folders are searched) under all policies, in the order of the files.
 
-    `jobs`: processes to use; None: one a core where there is enough to do; a `cluster` that has an address has its own
-    workers. Raises `ValueError` for a policy that does not exist, `FileNotFoundError` where there is no file at all,
-    `ClusterError`.
+    `jobs`: processes to use; None: one a core if there is enough to do; a `cluster` that has an address has
+    its own workers. Raises `ValueError` for a policy that does not exist, `FileNotFoundError` if there is no
+    file at all, `ClusterError`.
     """
     for policy in policies:
         preset(policy)

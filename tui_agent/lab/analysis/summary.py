@@ -1,4 +1,4 @@
-"""What all runs under one policy come to: verdicts on solved and unsolved runs, failures and what became of them.
+"""Sums over all runs under one policy: verdicts on solved and unsolved runs, failures and their fate.
 
 A *false trip* is a verdict on a run that its recording calls solved, a *true trip* one on a run that it calls
 unsolved. Runs without a grade count in neither.
@@ -32,7 +32,7 @@ class Trips:
 
 @dataclass(frozen=True)
 class PolicySummary:
-    """Sums over all runs under one policy. Rates are None where there is nothing to divide by."""
+    """Sums over all runs under one policy. Rates are None if there is nothing to divide by."""
 
     policy: str
     runs: int

@@ -1,4 +1,4 @@
-"""What `analyze` found as text, HTML, JSON and CSV. Nothing is counted here."""
+"""The findings of `analyze` as text, HTML, JSON and CSV. Nothing is counted here."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Section(NamedTuple):
     left: int
     words: int | None = None
     more: str = ""
-    """What the table leaves out."""
+    """A line about things that the table leaves out."""
 
 
 def as_text(
@@ -170,7 +170,7 @@ def _graded(totals: Sequence[PolicySummary]) -> bool:
 
 
 def verdict_table(totals: Sequence[PolicySummary], table: Table) -> str:
-    """Runs in which each verdict was reached; false and true trips where runs are graded."""
+    """Runs in which each verdict was reached; false and true trips if runs are graded."""
     return table(*_verdict_rows(totals))
 
 
@@ -195,7 +195,7 @@ def _verdict_rows(totals: Sequence[PolicySummary]) -> tuple[list[str], list[list
 
 
 def failure_table(totals: Sequence[PolicySummary], table: Table) -> str:
-    """What failed, and what became of it."""
+    """Failures, and their fate."""
     return table(*_failure_rows(totals))
 
 
@@ -355,8 +355,8 @@ def text_table(
 ) -> str:
     """Columns as wide as their widest cell; the first `left` and those from `words` on begin at the left.
 
-    Where that is wider than `width`, the last column of words is cut, or stands below its row where too little of it
-    would be left; a table with one column of names lies on its side, in several parts if need be.
+    If that is wider than `width`, the last column of words is cut, or stands below its row if too little of
+    it would be left; a table with one column of names lies on its side, in several parts if need be.
     """
     widths = [max(len(row[column]) for row in [head, *body]) for column in range(len(head))]
     over = 0 if width is None else sum(widths) + GAP * (len(head) - 1) - width
@@ -473,7 +473,7 @@ def csv_text(head: Sequence[str], body: Iterable[Sequence[object]]) -> str:
 
 
 def answer_text(answer: Answer, form: str) -> str:
-    """What SQL gave, as text, JSON (a list of objects) or CSV."""
+    """The rows from SQL as text, JSON (a list of objects) or CSV."""
     match form:
         case "json":
             rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]

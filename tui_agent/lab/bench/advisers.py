@@ -1,7 +1,7 @@
 """The second model of a run, which `[recovery] advisor` asks at a pivot: scripted, and in front of the first one.
 
-It knows the case and where the machine stands, which no real model does. So `right` is the most that a suggestion can
-bring, and `wrong` about the most harm that one can do.
+It knows the case and the machine's position in it, which no real model does. So `right` is the most that a
+suggestion can bring, and `wrong` about the most harm that one can do.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Kind = Literal["", "right", "wrong", "late"]
 """Names what works here, or a call that does not; or says nothing until its time is over."""
 
 _NOWHERE = Call("list_dir", {"path": "backup"})
-"""What `wrong` names where the case has no wrong way of its own."""
+"""The way that `wrong` names if the case has no wrong way of its own."""
 
 
 class AdvisedModel:

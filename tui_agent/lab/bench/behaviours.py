@@ -80,7 +80,7 @@ def shares() -> Mapping[str, Mapping[str, Mapping[str, float]]]:
 
 @dataclass(frozen=True)
 class _Heard:
-    """What is new in a request: results of calls, the note, and a person's words."""
+    """New parts of a request: results of calls, the note, and a person's words."""
 
     results: str
     note: str
@@ -119,7 +119,7 @@ class _Heard:
 
 @dataclass(frozen=True)
 class _Made:
-    """What the last reply did: an attempt at the step itself, a part of its cure, or something else."""
+    """The purpose of the last reply: an attempt at the step itself, a part of its cure, or something else."""
 
     kind: str
     call: Call | None = None
@@ -197,7 +197,7 @@ class Machine:
 
     @property
     def step(self) -> Step | None:
-        """What it is at; None: everything is done."""
+        """Its present step; None: everything is done."""
         steps = (*self._case.steps, *(self._case.verify if self._verifies else ()))
         return steps[self._at] if self._at < len(steps) else None
 
@@ -206,7 +206,7 @@ class Machine:
         return random.Random(f"{self._unit}|{self._at}|{self._moves}|{what}").random()
 
     def _judge(self, heard: _Heard) -> None:
-        """What the last reply came to."""
+        """Take in the result of the last reply."""
         step, made = self.step, self._made
         if step is None or made.kind not in {"try", "cure", "look", "other", "form", "end"}:
             return
@@ -234,7 +234,7 @@ class Machine:
 
     @staticmethod
     def _remembered(step: Step, text: str) -> bool:
-        """Whether a text says of the call that works here that it worked in earlier runs."""
+        """True if a text says that the call that works here worked in earlier runs."""
         named = re.findall(r"In earlier runs .*?`([^`]+)`[^`]*(?:`([^`]+)`)?", text)
         own = {word for call in step.cure for word in call.arguments.values() if isinstance(word, str)}
         return any(own.intersection(names) for names in named)
@@ -349,7 +349,7 @@ class Machine:
                 return Reply(text=f"I will call {step.call.tool} next.", finish_reason="stop")
 
     def _last_words(self, heard: _Heard) -> Reply:
-        """The answer; by the finish tool where words alone were not taken."""
+        """The answer; by the finish tool if words alone were not taken."""
         self._ended += 1
         unproved = _UNPROVED.search(f"{heard.note}\n{heard.results}") and self._case.verify
         if unproved and not self._verifies and self._draw("verifies") < self._behaviour.told:

@@ -36,7 +36,7 @@ from tui_agent.store.lock import LOCK_NAME, SessionLock
 ROWS = "rows.jsonl"
 """The rows of the runs that have ended, as they ended."""
 PLAN = "bench.json"
-"""What the rows are of. Rows of another plan are not mixed in."""
+"""The plan of the rows. Rows of another plan are not mixed in."""
 RUNS = "runs"
 """Folders with a journal for each run, for `agent-tui replay`."""
 MOST_AT_ONCE = 300
@@ -54,7 +54,7 @@ class BenchError(Exception):
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run: all combinations, but operators only where somebody may be asked."""
+    """The runs: all combinations, but operators only with policies that ask somebody."""
 
     cases: tuple[str, ...]
     behaviours: tuple[str, ...]
@@ -85,7 +85,7 @@ class Run(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """What a process does at a time. `max_cost`: what a run of a real model may cost, in USD."""
+    """The work of a process at a time. `max_cost`: the limit for a run of a real model, in USD."""
 
     runs: tuple[Run, ...]
     max_cost: float | None = None
@@ -277,7 +277,7 @@ def _run_piece(piece: Piece, scratch: Path, real: RealModel | None) -> list[Resu
 
 
 def digest_of(cases: Iterable[Case]) -> str:
-    """What tells one set of cases and behaviours from another."""
+    """The digest that tells one set of cases and behaviours from another."""
     made = hashlib.sha256(repr((tuple(cases), tuple(BEHAVIOURS.values()))).encode())
     return made.hexdigest()[:16]
 

@@ -35,7 +35,7 @@ _MAIN = {
 
 
 class CaseError(ValueError):
-    """A file of cases is wrong; the message says where and what is allowed."""
+    """A file of cases is wrong; the message names the place and the values that are allowed."""
 
 
 @dataclass(frozen=True)
@@ -66,27 +66,28 @@ class Call:
 class Step:
     """One thing to be done on the way to the goal.
 
-    `call` comes first, and `cure` does what it was for where it fails. `near`, `other` and `look` are what models in
-    difficulty do: the same in almost the same words, something else that fails, something that shows more.
+    `call` comes first, and `cure` reaches its aim if it fails. `near`, `other` and `look` are the ways of
+    models in difficulty: the same in almost the same words, something else that fails, something that shows
+    more.
     """
 
     call: Call
     ok: str = ""
-    """What the result holds when the step is done; empty: any result that is no error."""
+    """Text that the result holds when the step is done; empty: any result that is no error."""
     fails: bool = False
     """An error is expected here (a test first written, a probe): the step is done by it."""
     polls: bool = False
     """Until `ok` is seen, the same call again is the right thing to do."""
     silent: bool = False
-    """What goes wrong here is in no error: the model goes on unless it sees it, or is told."""
+    """The trouble here is in no error: the model goes on unless it sees it, or is told."""
     tell: str = ""
-    """Words that name the way out, where they stand in an error, a note or an answer."""
+    """Words that name the way out if they stand in an error, a note or an answer."""
     only_told: bool = False
     """Nobody finds the way out without being told."""
     says: str = ""
-    """What the model says with the call."""
+    """The model's words with the call."""
     rut: str = ""
-    """What a model that does not adapt does here: same, near, alternate; empty: as its own habits are."""
+    """The way of a model that does not adapt here: same, near, alternate; empty: by its own habits."""
     near: tuple[Call, ...] = ()
     other: tuple[Call, ...] = ()
     look: tuple[Call, ...] = ()
@@ -120,13 +121,13 @@ class InjectedFault:
     remove: tuple[str, ...] = ()
 
     def covers(self, count: int) -> bool:
-        """Whether the call or request of this number meets the fault."""
+        """True if the call or request of this number meets the fault."""
         return count >= self.at and (not self.times or count < self.at + self.times)
 
 
 @dataclass(frozen=True)
 class Check:
-    """What must hold of a file afterwards: texts that it holds, lacks, or holds once; no file holds nothing."""
+    """Conditions on a file afterwards: texts that it holds, lacks, or holds once; no file holds nothing."""
 
     file: str
     holds: str = ""
@@ -146,7 +147,7 @@ class Case:
 
     id: str
     kind: str
-    """What goes wrong, as a row of the report."""
+    """The trouble, as a row of the report."""
     visible: Visible
     lasts: Literal["transient", "permanent", ""]
     task: str
@@ -155,15 +156,15 @@ class Case:
     steps: tuple[Step, ...]
     faults: tuple[InjectedFault, ...] = ()
     good: str = ""
-    """What an operator says who knows."""
+    """The words of an operator who knows."""
     bad: str = "Just try it once more."
-    """What one says who does not."""
+    """The words of one who does not."""
     needs_person: bool = False
     """Without somebody's answer it cannot be done."""
     claim: str = "Done: everything asked for is in place."
     """The model's last words."""
     verify: tuple[Step, ...] = ()
-    """What it does when these are sent back to be verified."""
+    """Its calls when these are sent back to be verified."""
 
     @property
     def negative(self) -> bool:
@@ -175,7 +176,7 @@ class Case:
         return "negative" if self.negative else f"{self.visible}, {self.lasts}"
 
     def solved(self, workspace: Path) -> bool:
-        """Whether the workspace is as it was to be."""
+        """True if the workspace is as it was to be."""
         return all(check.met(workspace) for check in self.check)
 
 
@@ -194,7 +195,7 @@ def all_cases(folder: Path = CASES) -> tuple[Case, ...]:
 
 
 def chosen(patterns: Iterable[str], cases: Sequence[Case] | None = None) -> tuple[Case, ...]:
-    """Cases whose id, family, kind or field of the square is one of `patterns`; all, where there are none."""
+    """Cases whose id, family, kind or field of the square is one of `patterns`; all, if there are none."""
     cases = all_cases() if cases is None else cases
     wanted = tuple(patterns)
     names = {name for case in cases for name in _names(case)}
@@ -256,7 +257,7 @@ def _fault(table: Mapping[str, Any]) -> InjectedFault:
 
 
 def _filled(value: Any, values: Mapping[str, Any]) -> Any:
-    """The template with each `<name>` replaced, by a list where it stands alone for one."""
+    """The template with each `<name>` replaced, by a list if it stands alone for one."""
     if isinstance(value, str):
         if isinstance(values.get(value[1:-1]), list):
             return values[value[1:-1]]

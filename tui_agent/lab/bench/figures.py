@@ -1,6 +1,6 @@
-"""What the rows come to: shares and differences, paired by case, behaviour and seed, with bootstrap intervals.
+"""Sums over the rows: shares and differences, paired by case, behaviour and seed, with bootstrap intervals.
 
-Cases are drawn anew, not runs: runs of one case are alike. Nobody is named better where an interval holds 0.
+Cases are drawn anew, not runs: runs of one case are alike. Nobody is named better if an interval holds 0.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Estimate:
 
     @property
     def decided(self) -> int:
-        """1 or -1 where the whole interval is on one side of 0."""
+        """1 or -1 if the whole interval is on one side of 0."""
         return (self.low > 0) - (self.high < 0)
 
 
@@ -49,7 +49,9 @@ def by_contestant(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 def is_policy(name: str) -> bool:
-    """Whether a contestant is a policy of its own, and not another with somebody beside it or a part left out."""
+    """True if a contestant is a policy of its own, and not another with somebody beside it or a part left
+    out.
+    """
     return " + " not in name and not name.startswith(("without-", "adviser-"))
 
 
@@ -129,7 +131,7 @@ class Summary:
 
 
 def summary(rows: Sequence[Row], reference: Sequence[Row]) -> Summary:
-    """What the runs of one contestant come to; `reference`: of the one with retries alone."""
+    """Sums over the runs of one contestant; `reference`: of the one with retries alone."""
     faulty = [row for row in rows if not row.negative]
     failures = sum(row.failures for row in faulty)
     same, round_ = sum(row.same_call for row in faulty), sum(row.worked_round for row in faulty)
@@ -184,7 +186,7 @@ class Loss:
 
 
 def losses(rows: Sequence[Row], own: str) -> list[Loss]:
-    """Where `own` loses to a simpler rule, the worst first."""
+    """Rows in which `own` loses to a simpler rule, the worst first."""
     grouped = by_contestant(rows)
     if own not in grouped:
         return []

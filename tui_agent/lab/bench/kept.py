@@ -1,4 +1,5 @@
-"""What makes a run fast and leaves its results as they are: states of the workspace, and commands that ran before.
+"""Memory that makes a run fast without changing its results: states of the workspace, and commands that ran
+before.
 
 A command's result follows from the files of its small workspace, so one that ran really in this process gives its
 recorded output and files back when it comes again over the same files. Checkpoints are compared in memory.

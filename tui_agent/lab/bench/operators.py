@@ -19,7 +19,7 @@ _SECONDS = {"well": 20.0, "badly": 20.0, "late": 900.0, "never": 3_600.0}
 """Until the answer comes; the one who never answers is waited for so long, then the run is ended."""
 
 CARRY_ON = "Go on as you were; nothing is wrong."
-"""What somebody who knows says of a healthy run."""
+"""The words of somebody who knows about a healthy run."""
 
 
 class BenchOperator:
@@ -53,13 +53,13 @@ class BenchOperator:
 
     @property
     def words(self) -> str:
-        """What this one says."""
+        """This operator's answer."""
         if self.kind == "badly":
             return self._case.bad
         return self._case.good or CARRY_ON
 
     async def think(self) -> None:
-        """The time until an answer comes. Does not come back where none does."""
+        """Wait until an answer comes; for ever if none does."""
         self.asked += 1
         if self.first_asked is None:
             self.first_asked = self._clock.passed
@@ -73,7 +73,7 @@ class BenchOperator:
         return ApprovalReply("deny", "nobody allows that here", by="policy")
 
     async def answer(self, raised: EscalationRaised) -> EscalationReply:
-        """By words where somebody is here. A model that cannot be used is tried again once by the one who knows."""
+        """By words if somebody is here. A model that cannot be used is tried again once by the one who knows."""
         if not self.present:
             return EscalationReply(self._on_escalation, by="policy")
         await self.think()

@@ -38,10 +38,10 @@ class Peer(Protocol):
         """One more event."""
 
     def before_call(self, tool: str, arguments: Mapping[str, Any]) -> Does:
-        """What becomes of a call that is about to run."""
+        """The fate of a call that is about to run."""
 
     def before_request(self) -> Does:
-        """What becomes of the run before the next model call."""
+        """The fate of the run before the next model call."""
 
 
 def _same(tool: str, arguments: Mapping[str, Any]) -> str:
@@ -156,4 +156,4 @@ TOLD = {
     "gemini-cli": "System: a possible loop was detected: the same call came again and again. Take a step back, and "
     "go on only where you make progress, by another way.",
 }
-"""What the model is told by a peer's rule, in a message or in place of the result of a call that did not run."""
+"""Words of a peer's rule for the model, in a message or in place of the result of a call that did not run."""

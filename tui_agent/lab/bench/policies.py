@@ -104,8 +104,8 @@ CONTESTANTS: Mapping[str, Contestant] = {
     )
 }
 REFERENCE = "retries"
-"""What harm is measured against: whatever succeeds under it should not fail under another."""
+"""The baseline for harm: a case that succeeds under it should not fail under another."""
 
 ADVISED = tuple(name for name, one in CONTESTANTS.items() if one.adviser)
 STANDARD = tuple(name for name, one in CONTESTANTS.items() if not (one.earlier or one.adviser))
-"""Those that are compared where none is named."""
+"""Those that are compared if none is named."""

@@ -110,7 +110,7 @@ def write(rows: Sequence[Row], out: Path) -> list[Path]:
 
 
 def _real(rows: Sequence[Row]) -> bool:
-    """Whether a real model did these runs."""
+    """True if a real model did these runs."""
     return not {row.behaviour for row in rows} <= set(BEHAVIOURS)
 
 
@@ -341,7 +341,9 @@ def _operators(rows: Sequence[Row]) -> str:
 
 
 def _advised(rows: Sequence[Row]) -> Sequence[str]:
-    """What a second model brings at a pivot, over the runs that come to one: until then they are the same runs."""
+    """The effect of a second model at a pivot, over the runs that come to one: until then they are the same
+    runs.
+    """
     grouped = by_contestant(rows)
     advisers = [name for name in ADVISED if name in grouped]
     if OWN not in grouped or not advisers:
@@ -435,7 +437,7 @@ def _losses(rows: Sequence[Row]) -> str:
 
 
 def _short(rows: Sequence[Row]) -> str:
-    """What the figures say in sentences."""
+    """The figures in sentences."""
     grouped = by_contestant(rows)
     if OWN not in grouped:
         return ""
@@ -494,7 +496,7 @@ def _policies(rows: Sequence[Row]) -> str:
 
 
 def _models(rows: Sequence[Row]) -> str:
-    """The option that names the models of these runs; none where they are all the behaviours."""
+    """The option that names the models of these runs; none if they are all the behaviours."""
     models = list(dict.fromkeys(row.behaviour for row in rows))
     if not set(models) <= set(BEHAVIOURS):
         return f"--model {models[0]} --max-cost USD "

@@ -39,7 +39,7 @@ _HANGS = 600.0
 
 @dataclass(frozen=True)
 class Unit:
-    """What is paired: the same case, model and seed under every contestant."""
+    """The key of a pair: the same case, model and seed under every contestant."""
 
     case: str
     behaviour: str
@@ -101,7 +101,7 @@ class Row:
 
 @dataclass
 class _Watch:
-    """What a listener counts that the result does not say."""
+    """Counts of a listener that the result does not have."""
 
     refusals: int = 0
     pivots: int = 0
@@ -197,7 +197,7 @@ class _Referee:
         raise AssertionError
 
     async def before_call(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        """The peer's rule about a call. Raises `ToolError` where it does not run."""
+        """The peer's rule about a call. Raises `ToolError` if it does not run."""
         match self._peer.before_call(tool, arguments):
             case "ask" if self.operator.present:
                 await self.operator.think()

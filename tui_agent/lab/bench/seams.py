@@ -1,5 +1,5 @@
-"""Where faults come in: in front of the model, around each tool, and in the workspace. The engine sees only what a
-real fault of that kind would show it.
+"""Seams for faults: in front of the model, around each tool, and in the workspace. The engine sees only the
+signs that a real fault of that kind would show.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tui_agent.tools.tool import Effect, Tool, ToolContext, ToolOutput, uses_of
 from tui_agent.tools.workspace import Workspace
 
 TOOL_SECONDS = 0.5
-"""What a call takes, besides its `sleep`."""
+"""The simulated time of a call, besides its `sleep`."""
 
 _SLEEP = re.compile(r"\bsleep (\d+(?:\.\d+)?)")
 _WORDS = {
@@ -49,7 +49,7 @@ class FaultyModel:
         self._raised: list[Fault] = []
 
     def raised(self, fault: Fault) -> bool:
-        """Whether a fault is of the case, and not of the model behind it."""
+        """True if a fault is of the case, and not of the model behind it."""
         return fault in self._raised
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
@@ -87,7 +87,7 @@ class FaultyModel:
 
 
 class World:
-    """What happens around the tools of one run: their faults, changes by others, and the time that they take.
+    """Events around the tools of one run: their faults, changes by others, and the time that they take.
 
     `before` is asked about every call first and may refuse it by raising `ToolError`.
     """
@@ -114,7 +114,7 @@ class World:
         ])  # fmt: skip
 
     def goes_on(self) -> None:
-        """Others change the workspace, where it was their turn meanwhile."""
+        """Let others change the workspace, if it was their turn meanwhile."""
         while self._changes and self._changes[0].at <= self.clock.requests:
             change = self._changes.pop(0)
             for name in change.remove:

@@ -1,6 +1,7 @@
-"""What writes the pages of docs/lab from recorded runs, each a program: `python -m tui_agent.lab.evaluation.policies`.
+"""Programs that write the pages of docs/lab from recorded runs: `python -m
+tui_agent.lab.evaluation.policies`.
 
-They work in a checkout, where the pages and their data are.
+They work in a checkout, which has the pages and their data.
 """
 
 from __future__ import annotations

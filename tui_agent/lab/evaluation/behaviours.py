@@ -59,7 +59,7 @@ def iterations(
 
 
 def count_run(recorded: list[events.Event]) -> Iterator[tuple[int, str]]:
-    """What followed each failing step: failing steps in a row, and the move."""
+    """The move after each failing step, with the number of failing steps in a row."""
     steps = list(iterations(recorded))
     row = 0
     before: events.ToolCall | None = None
@@ -140,7 +140,7 @@ def table(counted: Counter[tuple[str, int, str]]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Exit status: 0, or 1 where a file is not current under `--check`."""
+    """Exit status: 0, or 1 if a file is not current under `--check`."""
     checking = arguments == ["--check"]
     if not checking and arguments:
         DATA.write_text(write_data(count([Path(argument) for argument in arguments])))

@@ -46,8 +46,9 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Answer:
-    """What was said to one failure. `same`: the very command that recovered it; `right`: its repair; `vain`: a repair
-    that was tried in the recording and did not work."""
+    """The suggestion for one failure. `same`: the very command that recovered it; `right`: its repair;
+    `vain`: a repair that was tried in the recording and did not work.
+    """
 
     said: bool = False
     same: bool = False
@@ -99,7 +100,7 @@ class Deja:
         self._asked("", "index", "--rebuild")
 
     def commands(self, error: str) -> list[str]:
-        """What was run after this error before, the newest first."""
+        """Commands that were run after this error before, the newest first."""
         said = self._asked(error, "fix").splitlines()
         return [line.removeprefix(MARK) for line in said if line.startswith(MARK)]
 
@@ -132,7 +133,7 @@ def _key(failed: Incident) -> str:
 
 
 def by_playbook(book: Book, lesson: Lesson) -> Answer:
-    """What the playbook says."""
+    """The playbook's suggestion."""
     said = book.suggestion(lesson.sign, 0.0, general=False)
     if said is None:
         return Answer()

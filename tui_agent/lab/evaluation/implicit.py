@@ -29,7 +29,7 @@ JUDGED = PAGES / "implicit_judged.toml"
 
 RULES = tuple(rule for rule in Rule if rule.startswith("implicit."))
 MEANT = "a script of the model's own prints an error under exit code 0"
-"""What `implicit.error` leaves out: counted and judged too, as the reason for leaving it out."""
+"""Cases that `implicit.error` leaves out: counted and judged too, as the reason for leaving them out."""
 
 INTRODUCTION = """\
 # Silent failures over recorded runs
@@ -56,7 +56,7 @@ python -m tui_agent.lab.evaluation.implicit NAME=FOLDER…
 
 @dataclass(frozen=True)
 class Firing:
-    """One remark in a recorded run: where, and what it said."""
+    """One remark in a recorded run: its place and its words."""
 
     file: str
     run: int

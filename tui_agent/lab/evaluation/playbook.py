@@ -55,15 +55,15 @@ class Held:
     """Another run of the project has a failure of the same shape."""
     said: bool
     right: bool
-    """What was said is what recovered it in the recording."""
+    """The suggestion is the repair that recovered it in the recording."""
     vain: bool
-    """What was said was tried in the recording, and did not work."""
+    """The suggestion was tried in the recording, and did not work."""
     at_once: bool
     """The next step recovered it, without being told."""
 
 
 def runs_by_project(recorded: Recordings) -> Runs:
-    """The lessons of all runs. Raises `FileNotFoundError` where there is no recording."""
+    """The lessons of all runs. Raises `FileNotFoundError` if there is no recording."""
     found: dict[str, list[tuple[Lesson, ...]]] = defaultdict(list)
     redactor = Redactor({})
     for path, imported in recordings(recorded.paths):
@@ -127,7 +127,7 @@ def share(part: Sequence[bool], clusters: Sequence[object]) -> str:
 
 
 def recorded_section(sets: Sequence[Recordings]) -> str:
-    """What the suggestions are worth on recorded runs."""
+    """The worth of the suggestions on recorded runs."""
     head = (
         "runs",
         "failures",
@@ -162,7 +162,7 @@ def recorded_section(sets: Sequence[Recordings]) -> str:
 
 
 def elsewhere_section(sets: Sequence[Recordings]) -> str:
-    """What the user's level would have said to each project, learned from all others."""
+    """Suggestions of the user's level for each project, learned from all others."""
     body = []
     for one in sets:
         runs = runs_by_project(one)

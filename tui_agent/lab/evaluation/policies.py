@@ -58,7 +58,7 @@ class Recordings:
 
 
 def document(sets: Sequence[Recordings]) -> str:
-    """The whole document. Raises `FileNotFoundError` where a set holds no recording."""
+    """The whole document. Raises `FileNotFoundError` if a set holds no recording."""
     return "\n".join([INTRODUCTION, *(_section(one) for one in sets)]).rstrip() + "\n"
 
 
@@ -100,7 +100,7 @@ TELLS_APART = 0.10
 
 
 def verdicts_in_words(totals: Sequence[PolicySummary]) -> str:
-    """What the verdicts of each policy are worth on these runs: a list, and the conclusion from it."""
+    """The worth of each policy's verdicts on these runs: a list, and the conclusion from it."""
     lines = [f"- `{total.policy}` {_reach(total)}." for total in totals]
     gains = {total.policy: _gain(total) for total in totals if total.solved and total.unsolved}
     if not gains:
@@ -155,7 +155,7 @@ def _listed(policies: Sequence[str]) -> str:
 
 
 def failures_in_words(totals: Sequence[PolicySummary]) -> str:
-    """What became of the failures that `combined` counts."""
+    """The fate of the failures that `combined` counts."""
     total = next((one for one in totals if one.policy == "combined"), None)
     if total is None or not total.failures:
         return "Nothing failed."

@@ -62,7 +62,7 @@ def source_of(path: Path, format_name: str) -> str:
 
 
 def facts(recorded: Iterable[events.Event]) -> Iterator[events.RunStarted | events.ModelFaulted | Iteration]:
-    """What the state is folded from: starts of runs, failed model calls, finished iterations."""
+    """Events that the state is folded from: starts of runs, failed model calls, finished iterations."""
     results: list[CallResult] = []
     rejected: events.Failure | None = None
     for event in recorded:

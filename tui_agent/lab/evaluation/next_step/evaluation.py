@@ -30,9 +30,9 @@ SMALL = 300
 """Sources with fewer steps are shown together."""
 STRONG, MIDDLE, WEAK = "strong", "middle", "weak"
 STRONG_FROM, WEAK_BELOW = 0.9, 0.7
-"""A set is strong where so large a share of its steps succeeds, and weak where a smaller one does."""
+"""A set is strong if so large a share of its steps succeeds, else weak."""
 HOLDING = 0.15
-"""A chance holds where the observed share is at most so far from it, in each group with `FEWEST_HELD` steps there."""
+"""A chance holds if the observed share is at most so far from it, in each group with `FEWEST_HELD` steps."""
 FEWEST_HELD = 30
 POOLED = "pooled"
 OTHERS = "others"

@@ -71,7 +71,7 @@ def _steps(rows: list[Row]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Exit status: 0, or 1 where a file is not current under `--check`."""
+    """Exit status: 0, or 1 if a file is not current under `--check`."""
     checking = arguments == ["--check"]
     if not checking and arguments:
         DATA.write_text(write_data(count([Path(argument) for argument in arguments])))
