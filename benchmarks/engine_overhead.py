@@ -24,12 +24,12 @@ from typing import Any, NamedTuple
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.core.state import RunState
+from tui_agent.core.tool_facts import Effect, Use
 from tui_agent.headless import HeadlessOperator
 from tui_agent.models.protocol import Delta, ModelRequest, Reply
-from tui_agent.permissions.uses import Use
 from tui_agent.session.opening import open_session
 from tui_agent.tools.registry import ToolRegistry, default_tools
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
+from tui_agent.tools.tool import ToolContext, ToolOutput
 from tui_agent.tools.workspace import Workspace
 
 HISTORY = 100

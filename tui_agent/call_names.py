@@ -5,30 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from tui_agent.core.names import UPDATE_PLAN
 from tui_agent.core.projections.plan import plan_of
+from tui_agent.core.tool_facts import OfTool, ToolFacts, facts_of, named
 from tui_agent.terminal_text import one_line, reveal
 
-_MAIN_ARGUMENT = {
-    "read_file": "path",
-    "write_file": "path",
-    "edit_file": "path",
-    "list_dir": "path",
-    "glob": "pattern",
-    "grep": "pattern",
-    "bash": "command",
-    "web_fetch": "url",
-    "bash_output": "id",
-    "bash_stop": "id",
-    "ask_operator": "question",
-    "finish": "answer",
-    "task": "name",
-}
 _USUAL_NAMES = ("command", "cmd", "file_path", "pattern", "query", "url", "path", "question", "arguments")
 """Of main arguments of other programs' tools, the most telling first."""
 _LIMIT = 400
+_BESIDE = 120
 _LONG = 40
 """Characters of an argument's value that are shown beside others."""
 _PLAIN = re.compile(r"[^\s\"'=]+")
@@ -36,24 +23,50 @@ _PARSED = 10_000
 """Characters of a call that is parsed only to be shown."""
 
 
-def short_input(tool: str, arguments: Mapping[str, Any], raw: str = "", telling: Collection[str] = ()) -> str:
-    """The call's main argument on one safe line; for tools that we do not know with all others, the `telling` first.
+class Call(OfTool, Protocol):
+    """A call, or what is left of one."""
 
-    `raw` is the text as the model sent it, for calls that were not or could not be parsed.
+    @property
+    def input(self) -> Mapping[str, Any]: ...
+
+
+def subject_of(call: Call, raw: str = "", telling: Collection[str] = ()) -> str:
+    """Give the subject of a call on one safe line (see `short_input`)."""
+    return short_input(call.tool, call.input, raw, telling, facts_of(call))
+
+
+def short_input(
+    tool: str,
+    arguments: Mapping[str, Any],
+    raw: str = "",
+    telling: Collection[str] = (),
+    facts: ToolFacts | None = None,
+) -> str:
+    """Give a call's main argument on one safe line; for a tool that names none with all others, the `telling` first.
+
+    `raw` is the text as the model sent it, for calls that were not or could not be parsed; `facts` are the tool's
+    (None: those that its name says).
     """
+    facts = facts or named(tool)
     arguments = arguments or _parsed(raw)
     if tool == UPDATE_PLAN and (plan := plan_of(arguments)).steps:
         return one_line(plan.summary, _LIMIT)
     if not arguments:
         return shortened(raw) if raw not in ("", "{}") else ""
-    name = main_argument(tool, arguments)
-    if name and name == _MAIN_ARGUMENT.get(tool):
+    name = main_argument(facts, arguments)
+    if name and name == facts.subject:
         others = [other for other in telling if other != name]
-        known = shortened(str(arguments[name])) + _rest(tool, arguments)
-        return " ".join([known, *(_named(other, arguments[other]) for other in others if other in arguments)])
-    rest = [_named(other, value) for other, value in arguments.items() if other != name and other in telling]
+        known = shortened(str(arguments[name])) + _rest(facts, arguments)
+        return " ".join(
+            [known, *(_with_name(other, arguments[other]) for other in others if other in arguments)]
+        )
+    rest = [
+        _with_name(other, value) for other, value in arguments.items() if other != name and other in telling
+    ]
     rest += [
-        _named(other, value) for other, value in arguments.items() if other != name and other not in telling
+        _with_name(other, value)
+        for other, value in arguments.items()
+        if other != name and other not in telling
     ]
     return shortened(" ".join([str(arguments[name]), *rest] if name else rest))
 
@@ -74,10 +87,10 @@ def telling_arguments(calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[fr
 
 
 def _shown_alone(tool: str, arguments: Mapping[str, Any]) -> tuple[str, object]:
-    return tool, arguments.get(main_argument(tool, arguments))
+    return tool, arguments.get(main_argument(named(tool), arguments))
 
 
-def _named(name: str, value: object) -> str:
+def _with_name(name: str, value: object) -> str:
     written = value if isinstance(value, str) and _PLAIN.fullmatch(value) else _as_json(value)
     return f"{one_line(name)}={shortened(written, _LONG)}"
 
@@ -86,9 +99,9 @@ def _as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def main_argument(tool: str, arguments: Mapping[str, Any]) -> str:
-    """The name of the argument that tells most, a text; "" if none does."""
-    names = (_MAIN_ARGUMENT.get(tool, ""), *_USUAL_NAMES)
+def main_argument(facts: ToolFacts, arguments: Mapping[str, Any]) -> str:
+    """Find the name of the argument that tells most, a text; "" if none does."""
+    names = (facts.subject, *_USUAL_NAMES)
     return next((name for name in names if isinstance(arguments.get(name), str) and arguments[name]), "")
 
 
@@ -111,16 +124,12 @@ def shortened(text: str, limit: int = _LIMIT) -> str:
     return line if len(line) <= limit else f"{line[: limit // 2]} … {line[-limit // 2 :]}"
 
 
-def _rest(tool: str, arguments: Mapping[str, Any]) -> str:
-    """The second argument that matters: the folder of a search, the first line of a read."""
-    if tool == "grep":
-        where = arguments.get("path") or arguments.get("glob")
-        return f" in {one_line(where, 120)}" if isinstance(where, str) and where else ""
-    if tool == "bash" and arguments.get("background"):
-        return "  ⚙"
-    offset = arguments.get("offset")
-    if tool == "read_file" and isinstance(offset, int) and offset > 0:
-        return f" from line {offset}"
+def _rest(facts: ToolFacts, arguments: Mapping[str, Any]) -> str:
+    """Say the argument that follows the subject: where a search looks, from which line a read begins."""
+    for name, form in facts.beside:
+        value = arguments.get(name)
+        if value and isinstance(value, str | int):
+            return form.format(one_line(str(value), _BESIDE))
     return ""
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tui_agent.call_names import short_input
+from tui_agent.call_names import subject_of
 from tui_agent.core import events
-from tui_agent.core.names import FINISH, RAN_UNASKED, UPDATE_PLAN
+from tui_agent.core.names import FINISH, RAN_UNASKED
 from tui_agent.core.projections.background import in_words
+from tui_agent.core.tool_facts import facts_of
 from tui_agent.quantities import counted, resets, seconds
 from tui_agent.terminal_text import one_line, revealed_line
 
@@ -47,8 +48,8 @@ def event_line(event: events.Event, signs: Signs, answer: Answer = "") -> str:
 
 def call_words(event: events.ToolResult | events.ToolStarted) -> str:
     """The call: its name and what it is about."""
-    tool = "plan" if event.tool == UPDATE_PLAN else event.tool
-    return revealed_line(f"{tool} {short_input(event.tool, event.input)}".strip(), 100)
+    tool = facts_of(event).label or event.tool
+    return revealed_line(f"{tool} {subject_of(event)}".strip(), 100)
 
 
 def ended_as(answer: Answer, signs: Signs) -> str:

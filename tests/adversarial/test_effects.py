@@ -10,13 +10,14 @@ import pytest
 
 from tests.adversarial.attack import Attack, attack, attacks
 from tui_agent.core.names import Approval, Decision
+from tui_agent.core.tool_facts import Effect, Use, Uses
 from tui_agent.permissions.judge import Permissions
 from tui_agent.permissions.offers import remarks
 from tui_agent.permissions.risky import RISKS
 from tui_agent.permissions.rules import parse_rule
-from tui_agent.permissions.uses import OF_RULES, Use, Uses
+from tui_agent.permissions.uses import OF_RULES
 from tui_agent.tools.registry import ToolRegistry, default_tools
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema, text, uses_of
+from tui_agent.tools.tool import ToolContext, ToolOutput, schema, text, uses_of
 from tui_agent.tools.workspace import Workspace
 
 

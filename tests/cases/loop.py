@@ -21,6 +21,7 @@ from tui_agent.core import events
 from tui_agent.core.decision.advice import ADVISES
 from tui_agent.core.request import compaction
 from tui_agent.core.state import RunState
+from tui_agent.core.tool_facts import Effect
 from tui_agent.lab.bench.kept import MemoryCheckpoints
 from tui_agent.models import protocol
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline
@@ -29,7 +30,7 @@ from tui_agent.session.session import Session
 from tui_agent.tools.dialogue import AskOperator, FinishRun
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.registry import ToolRegistry
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
+from tui_agent.tools.tool import ToolContext, ToolOutput
 from tui_agent.tools.workspace import Workspace
 
 LONGEST_WAIT = 30.0

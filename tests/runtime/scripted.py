@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
-from tui_agent.permissions.uses import OF_RULES, Uses
+from tui_agent.core.tool_facts import Effect, Uses
+from tui_agent.permissions.uses import OF_RULES
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline, ServerReply
 from tui_agent.tools.errors import ToolError
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
+from tui_agent.tools.tool import ToolContext, ToolOutput
 from tui_agent.tools.workspace import Workspace
 
 

@@ -13,14 +13,14 @@ import pytest
 from tests.runtime.session_harness import LiveSession, replayed, start_session
 from tui_agent.config.sections import HookSettings
 from tui_agent.core import events
-from tui_agent.permissions.uses import Use, Uses
+from tui_agent.core.tool_facts import Effect, Use, Uses
 from tui_agent.runtime import executor, hooks, instructions
 from tui_agent.runtime.approvals import Approvals
 from tui_agent.runtime.recorder import RecordingFailed
 from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.registry import ToolRegistry, default_tools
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
+from tui_agent.tools.tool import ToolContext, ToolOutput
 from tui_agent.tools.workspace import Workspace
 
 LONG = "a" * 300

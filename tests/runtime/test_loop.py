@@ -17,10 +17,10 @@ from tests.full_disk import FullDisk
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import LiveSession, assert_coherent, replayed, start_session
 from tui_agent.core import events
-from tui_agent.permissions.uses import Uses
+from tui_agent.core.tool_facts import Effect, Uses
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply
 from tui_agent.tools.registry import ToolRegistry
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
+from tui_agent.tools.tool import ToolContext, ToolOutput
 
 Turns = list[Any]
 StartAgent = Callable[..., Awaitable[LiveSession]]

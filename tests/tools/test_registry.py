@@ -12,10 +12,9 @@ from jsonschema import Draft202012Validator
 
 from tests.tools.box import Box
 from tui_agent.core.events import Failure, FailureKind, ToolCall
-from tui_agent.permissions.uses import Use, Uses
+from tui_agent.core.tool_facts import Effect, Use, Uses
 from tui_agent.tools.dialogue import FinishRun, OutsideLoopError
 from tui_agent.tools.registry import InvalidCall, ToolRegistry, default_tools
-from tui_agent.tools.tool import Effect
 
 TOOLS = default_tools()
 NAMES = (

@@ -12,10 +12,10 @@ from typing import Any
 from tui_agent.cli.options import Parser, UsageError, add_place_options, one_of, overrides, take_verb
 from tui_agent.config.settings import Settings, load_settings
 from tui_agent.core.names import APPROVALS, Decision
+from tui_agent.core.tool_facts import COMMAND_TOOL
 from tui_agent.permissions.findings import Judgement
 from tui_agent.permissions.judge import Permissions
 from tui_agent.permissions.offers import remarks
-from tui_agent.permissions.rules import COMMAND_TOOL
 from tui_agent.session.sandboxes import tried_out
 from tui_agent.store.kept_rules import KeptRules
 from tui_agent.terminal_text import revealed_line, visible

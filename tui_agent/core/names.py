@@ -202,9 +202,6 @@ READS_ONLY = "reads only"
 RAN_UNASKED = f"ran unasked: {READS_ONLY}"
 """How people read that."""
 
-EDITS = frozenset({"write_file", "edit_file"})
-"""Tools that change files by their own word."""
-
 FINISH = "finish"
 """The tool that ends a run with its answer."""
 ASK_OPERATOR = "ask_operator"

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from tui_agent.core.names import FailureKind, FaultKind, Level
+from tui_agent.core.tool_facts import ToolFacts
 
 
 class Value(BaseModel):
@@ -52,6 +53,8 @@ class ToolCall(Value):
     """Identity of the call, computed from the exact arguments when the reply was parsed."""
     effect: Literal["", "read", "write", "command", "network", "dialogue", "task"] = ""
     """What the tool may do; empty where it is not known (a recording of another agent)."""
+    facts: ToolFacts | None = None
+    """The facts of a tool that is none of this program's own; None: its name says them, or nothing does."""
     problem: CallProblem | None = None
 
 

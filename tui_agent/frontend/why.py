@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from tui_agent.call_names import short_input
+from tui_agent.call_names import short_input, subject_of
 from tui_agent.core import events
 from tui_agent.core.names import MODEL_CALL, REPLY_FORM
 from tui_agent.core.projections.incidents import Incident
@@ -249,7 +249,7 @@ def _recovered(state: RunState, key: str, seq: int) -> Incident | None:
 def _title(event: events.Event, incident: Incident | None, kind: str) -> str:
     match event:
         case events.ToolResult():
-            return f"{event.tool} {short_input(event.tool, event.input)}".strip()
+            return f"{event.tool} {subject_of(event)}".strip()
         case events.ModelFaulted():
             return f"model call: {event.model}"
         case events.RunFinished():
@@ -263,7 +263,7 @@ def _title(event: events.Event, incident: Incident | None, kind: str) -> str:
         case events.NotePrepared():
             return "the note to the model"
     if incident is not None and incident.tool:
-        return f"{incident.tool} {short_input(incident.tool, incident.input)}".strip()
+        return f"{incident.tool} {subject_of(incident)}".strip()
     return kind.replace("_", " ")
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from tui_agent.core.names import Decision
+from tui_agent.core.tool_facts import COMMAND_TOOL
 from tui_agent.permissions.commands import SimpleCommand, Word
 from tui_agent.permissions.programs import (
     PROGRAMS,
@@ -20,14 +21,7 @@ from tui_agent.permissions.programs import (
     stays_inside,
 )
 from tui_agent.permissions.risky import risky_words
-from tui_agent.permissions.rules import (
-    COMMAND_TOOL,
-    PermissionRule,
-    host_of,
-    literal_pattern,
-    word_matches,
-    words_match,
-)
+from tui_agent.permissions.rules import PermissionRule, host_of, literal_pattern, word_matches, words_match
 from tui_agent.shell_programs import GIT_OPTIONS, base_name, behind_options
 
 MOST_SUGGESTED = 1_000

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_agent.core.names import READS_ONLY, Approval, Decision
+from tui_agent.core.tool_facts import COMMAND_TOOL, Use, Uses
 from tui_agent.permissions.budget import TooMuchToJudge
 from tui_agent.permissions.commands import SimpleCommand, Word
 from tui_agent.permissions.coverage import MOST_SUGGESTED, covers, suggested_rule
@@ -30,9 +31,9 @@ from tui_agent.permissions.programs import (
     within,
 )
 from tui_agent.permissions.readers import Reads, reads_only
-from tui_agent.permissions.rules import COMMAND_TOOL, READS, WRITES, PermissionRule, exact_pattern, host_of
+from tui_agent.permissions.rules import READS, WRITES, PermissionRule, exact_pattern, host_of
 from tui_agent.permissions.unasked import read_unasked
-from tui_agent.permissions.uses import OF_RULES, Use, Uses, texts_in
+from tui_agent.permissions.uses import OF_RULES, texts_in
 from tui_agent.shell_syntax import language
 
 _PLANNING = "in plan mode nothing is changed: put it into the plan"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tui_agent.core.names import Decision
+from tui_agent.core.tool_facts import COMMAND_TOOL
 from tui_agent.permissions.commands import SimpleCommand, tail_of
 from tui_agent.permissions.coverage import resembles
 from tui_agent.permissions.findings import Finding
@@ -17,7 +18,7 @@ from tui_agent.permissions.programs import (
     scripts_within,
     writes_its_arguments,
 )
-from tui_agent.permissions.rules import COMMAND_TOOL, READS, WRITES, PermissionRule, host_of
+from tui_agent.permissions.rules import READS, WRITES, PermissionRule, host_of
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tui_agent.core.names import Decision
+from tui_agent.core.tool_facts import COMMAND_TOOL
 from tui_agent.permissions.commands import SimpleCommand, Word, read_command
 from tui_agent.permissions.programs import Program, changes_the_shell, is_neutral, known_program
 from tui_agent.permissions.risky import still_asks, warning_about
 from tui_agent.permissions.rules import (
-    COMMAND_TOOL,
     EXACTLY,
     READS,
     WRITES,

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from tui_agent.core.names import Decision
+from tui_agent.core.tool_facts import COMMAND_TOOL, Use
 from tui_agent.disk import with_home
 from tui_agent.globs import GlobError, path_pattern
-from tui_agent.permissions.uses import OF_RULES, Use
+from tui_agent.permissions.uses import OF_RULES
 from tui_agent.sandbox.obeyed import BY_NAME
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 _RULE = re.compile(r"([\w*?][\w.*?:-]*)(?:\((.*)\))?", re.DOTALL)
 GUARDED = (".git", ".agent-tui.toml")
 """Hold commands that run later without anybody's approval: never written by the file tools, nor under their rules."""
-COMMAND_TOOL = "bash"
 READS = frozenset(name for name, uses in OF_RULES.items() if Use.READS in uses.values())
 WRITES = frozenset(name for name, uses in OF_RULES.items() if Use.WRITES in uses.values())
 """A rule with a path for one of these applies to the others too: who may not read a file may not search it either."""
@@ -160,7 +160,7 @@ def parse_rule(decision: Decision, text: str, origin: str) -> PermissionRule:
         if not pattern:
             raise ValueError(f"{text!r} has an empty pattern; `{tool}` alone applies to every call")
         try:
-            if tool == "bash":
+            if tool == COMMAND_TOOL:
                 if not pattern.startswith(EXACTLY):
                     shlex.split(pattern, posix=True)
             elif tool in READS | WRITES:

@@ -1,44 +1,23 @@
-"""What a call does with each of its arguments. Rules, modes and the audit go by it, and by no tool's name."""
+"""The use of each argument of a call, as permission rules see it. Rules and modes go by it, and by no tool's name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
-
-class Use(StrEnum):
-    """What is done with an argument of a tool."""
-
-    READS = "reads"
-    """It is a path, or several: what stands there is read or listed."""
-    WRITES = "writes"
-    """It is a path, or several: what stands there is changed."""
-    RUNS = "runs"
-    """It is a shell command."""
-    SENDS = "sends"
-    """It is an address, which is contacted."""
-    SAYS = "says"
-    """Text and figures that by themselves reach nothing."""
-    ANYTHING = "anything"
-    """Nobody here knows, as with a server's tool: rules that narrow take it for each of the others."""
-
-
-Uses = Mapping[str, Use]
+from tui_agent.core.tool_facts import OWN, Use, Uses
 
 OF_RULES: Mapping[str, Uses] = MappingProxyType(
     {
-        **{name: {"path": Use.READS} for name in ("read_file", "list_dir", "grep")},
-        "glob": {"pattern": Use.READS},
-        **{name: {"path": Use.WRITES} for name in ("write_file", "edit_file")},
-        "bash": {"command": Use.RUNS},
-        "web_fetch": {"url": Use.SENDS},
+        name: reaching
+        for name, facts in OWN.items()
+        if (reaching := {key: use for key, use in facts.uses.items() if use is not Use.SAYS})
     }
 )
-"""The names that rules are written with, and what each means. A rule for one of them is about every tool with that use:
-who may not read a file by `read_file` may not by another tool."""
+"""The names that rules are written with, and the meaning of each. A rule for one of them is about every tool with that
+use: who may not read a file by `read_file` may not by another tool."""
 _LONGEST = 4_096
 """Characters of a value that may be a path, a command or an address of somebody else's tool."""
 _MOST = 200

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tui_agent.call_names import short_input
+from tui_agent.call_names import subject_of
 from tui_agent.core import events
-from tui_agent.core.names import ASK_OPERATOR, RAN_UNASKED, UPDATE_PLAN
+from tui_agent.core.names import RAN_UNASKED, UPDATE_PLAN
 from tui_agent.core.projections.entries import OutcomeEntry
 from tui_agent.core.projections.plan import plan_of
+from tui_agent.core.tool_facts import facts_of
 from tui_agent.event_lines import WORDS, call_words, ended_as, event_line
 from tui_agent.frontend.lines.account import account
 from tui_agent.frontend.lines.incident import incident_name, next_words
@@ -25,9 +26,6 @@ SHOWN_LINES = 12
 
 STREAMED_LINES = 400
 """Lines of a running command that are written as they come."""
-
-_SILENT = frozenset({"finish", ASK_OPERATOR, UPDATE_PLAN})
-"""Tools whose calls are shown as something else: the answer, a question, the plan."""
 
 
 class Narration:
@@ -120,10 +118,8 @@ class Narration:
     # --- calls ----------------------------------------------------------------------------------------------
 
     def _started(self, event: events.ToolStarted) -> None:
-        if event.tool not in _SILENT:
-            self._say(
-                f"Call: {one_line(event.tool, 60)}: {short_input(event.tool, event.input)}".rstrip(": ")
-            )
+        if not facts_of(event).aside:
+            self._say(f"Call: {one_line(event.tool, 60)}: {subject_of(event)}".rstrip(": "))
             if event.reads_only:
                 self._say(f"  {RAN_UNASKED}")
 
@@ -151,7 +147,7 @@ class Narration:
                 self._say("Plan:")
                 self._paper.lines(sanitize(plan_of(event.input).as_text()).split("\n"), "  ")
                 return
-            case events.ToolSucceeded() if event.tool in _SILENT:
+            case events.ToolSucceeded() if facts_of(event).aside:
                 return
         answer = state.metrics.incidents.answer(event)
         match event:

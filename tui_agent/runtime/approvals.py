@@ -18,12 +18,13 @@ from typing import Any, Literal
 from tui_agent.core.events import Approval
 from tui_agent.core.names import Decision
 from tui_agent.core.state import RunState
+from tui_agent.core.tool_facts import COMMAND_TOOL, Use
 from tui_agent.permissions.findings import Finding, Judgement
 from tui_agent.permissions.judge import Permissions
 from tui_agent.permissions.losses import loss_of
 from tui_agent.permissions.offers import in_short, offers
-from tui_agent.permissions.rules import COMMAND_TOOL, PermissionRule, exact_pattern, names_file, parse_rule
-from tui_agent.permissions.uses import Use, texts_in
+from tui_agent.permissions.rules import PermissionRule, exact_pattern, names_file, parse_rule
+from tui_agent.permissions.uses import texts_in
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.sandbox.obeyed import whose
 from tui_agent.tools.tool import Tool, uses_of

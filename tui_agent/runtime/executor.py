@@ -23,10 +23,10 @@ from tui_agent.core.decision.tool_calls import as_error, facts_of, wrong_call
 from tui_agent.core.framed import cleaned, framed, named
 from tui_agent.core.names import Approval, Decision
 from tui_agent.core.recovery.rules import Rule
+from tui_agent.core.tool_facts import Effect, Use
 from tui_agent.permissions.findings import Judgement
 from tui_agent.permissions.judge import looks_at_files
 from tui_agent.permissions.offers import rules_in_words
-from tui_agent.permissions.uses import Use
 from tui_agent.runtime import held_files, instructions
 from tui_agent.runtime.approvals import Approvals, Rules
 from tui_agent.runtime.checkpointer import Checkpointer
@@ -41,7 +41,7 @@ from tui_agent.sandbox.taken_back import TakenBack
 from tui_agent.tools.errors import ToolError, in_words
 from tui_agent.tools.failure_hints import hint_for
 from tui_agent.tools.registry import InvalidCall, ParsedCall, ToolRegistry
-from tui_agent.tools.tool import Effect, Tool, ToolContext, ToolOutput, uses_of
+from tui_agent.tools.tool import Tool, ToolContext, ToolOutput, uses_of
 from tui_agent.tools.workspace import Workspace, os_failure
 
 logger = logging.getLogger(__name__)

@@ -16,8 +16,9 @@ from typing import Any
 
 from tui_agent import untrusted_files
 from tui_agent.core.state import RunState
+from tui_agent.core.tool_facts import Effect
 from tui_agent.tools.errors import ToolError
-from tui_agent.tools.tool import Effect, Tool
+from tui_agent.tools.tool import Tool
 from tui_agent.tools.workspace import Workspace, is_directory
 
 FILES = ("AGENTS.md", "CLAUDE.md")

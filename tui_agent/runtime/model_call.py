@@ -36,6 +36,7 @@ from tui_agent.core.request.coherence import Validator
 from tui_agent.core.request.spoken import spoken
 from tui_agent.core.request.text_calls import writes_calls
 from tui_agent.core.request.written_calls import calls_of, with_own_name, written_calls
+from tui_agent.core.tool_facts import carried
 from tui_agent.models.protocol import Delta, Model, ModelFault, ModelRequest, Reply
 from tui_agent.runtime.claimed_files import Unseen, unseen
 from tui_agent.runtime.coalesce import ReplyStream
@@ -43,6 +44,7 @@ from tui_agent.runtime.operator import RequestOutline
 from tui_agent.runtime.recorder import Recorder
 from tui_agent.runtime.waiting import Wait
 from tui_agent.tools.registry import InvalidCall, ParsedCall, ToolRegistry
+from tui_agent.tools.tool import facts_of
 
 _NO_PARAMETERS = ModelParameters()
 """Those of the profile are added by whoever knows the model; a default would be copied for each request."""
@@ -473,7 +475,8 @@ class ModelCaller:
             return call.model_copy(update={"key": key, "problem": wrong.problem})
         exact[call.id] = parsed
         key = self._recorder.state.recovery.key(call.name, parsed.arguments)
-        return call.model_copy(update={"key": key, "effect": parsed.tool.effect.value})
+        facts = carried(call.name, facts_of(parsed.tool))
+        return call.model_copy(update={"key": key, "effect": parsed.tool.effect.value, "facts": facts})
 
     def _request(
         self,

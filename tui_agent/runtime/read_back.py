@@ -11,8 +11,8 @@ from typing import Any
 
 from tui_agent import untrusted_files
 from tui_agent.core.events import Contradiction
-from tui_agent.core.names import EDITS
 from tui_agent.core.recovery.iteration import command_of
+from tui_agent.core.tool_facts import named
 from tui_agent.terminal_text import clipped
 from tui_agent.tools.tool import ToolOutput
 
@@ -37,7 +37,7 @@ def comparable(tool: str, arguments: Mapping[str, Any], output: ToolOutput) -> b
     """True if a result may be compared with a file. One that says by its digest which bytes it read is
     believed.
     """
-    if tool in EDITS:
+    if named(tool).edits:
         return True
     if output.files:
         return False
@@ -53,7 +53,7 @@ def contradiction(
     """The difference between a file of the workspace and a comparable result; None if there is none, or
     nobody can tell.
     """
-    if tool in EDITS:
+    if named(tool).edits:
         return _lost(workspace, arguments)
     text = output.content if output.unframed is None else output.unframed
     for name, shown in _shown(tool, arguments, text):

@@ -12,9 +12,8 @@ from typing import Any
 
 from tui_agent.call_names import short_input
 from tui_agent.core import events
-from tui_agent.core.names import ASK_OPERATOR
-from tui_agent.core.recovery.iteration import NO_WORK
-from tui_agent.permissions.rules import READS, PermissionRule
+from tui_agent.core.tool_facts import UNRECORDED, Use, facts_of
+from tui_agent.permissions.rules import PermissionRule
 from tui_agent.store.journal import read_journal
 from tui_agent.terminal_text import revealed_line
 
@@ -29,10 +28,6 @@ approval: mode
 None is what is not known: an imported recording names no server, sandbox or hash, and holds no mode of approval.
 """
 
-_WITHOUT = frozenset({"read", "dialogue", "task"})
-"""Effects of tools that change and send nothing by themselves."""
-_READS = READS | NO_WORK | {ASK_OPERATOR, "task"}
-"""Tools without an effect, for recordings that say none."""
 _SHORT_HASH = 12
 
 
@@ -141,7 +136,8 @@ class _Audit:
     ) -> Iterator[tuple[str, Effect]]:
         allowed = self._allowed.pop((self._lane, event.call_id), None)
         effect = self._does.pop((self._lane, event.call_id), "")
-        if allowed is None or (effect in _WITHOUT if effect else event.tool in _READS):
+        facts = facts_of(event)
+        if allowed is None or (effect or facts.effect) in UNRECORDED:
             return  # it never ran, or did nothing
         outcome = _OUTCOMES[event.type]
         done: Effect = {"outcome": outcome, "allowed_by": allowed}
@@ -149,12 +145,12 @@ class _Audit:
             for path in event.changed:
                 hashes = {"sha256_before": event.before.get(path), "sha256": event.files.get(path)}
                 yield "file", {"path": path, **hashes, "tool": event.tool, "allowed_by": allowed}
-        elif "command" in event.input:
+        elif (name := facts.argument(Use.RUNS) or "command") in event.input:
             code = getattr(event, "exit_code", None)
-            command = {"command": event.input["command"], "exit_code": code, "sandbox": self._sandbox}
+            command = {"command": event.input[name], "exit_code": code, "sandbox": self._sandbox}
             yield "command", command | done
-        elif "url" in event.input:
-            yield "network", {"address": event.input["url"]} | done
+        elif (name := facts.argument(Use.SENDS) or "url") in event.input:
+            yield "network", {"address": event.input[name]} | done
         else:
             yield "call", {"tool": event.tool, "input": event.input} | done
 

@@ -19,13 +19,13 @@ from typing import Any, ClassVar, Literal
 
 from tui_agent.core.events import BackgroundEnded, BackgroundStarted, Event, Notice
 from tui_agent.core.projections.background import in_words
-from tui_agent.permissions.uses import Use, Uses
+from tui_agent.core.tool_facts import Effect, ToolFacts, Use, Uses
 from tui_agent.sandbox.inside import in_words as taken_back_in_words
 from tui_agent.tools.encoding import printable
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.output import KEPT_BYTES
 from tui_agent.tools.running import run_command
-from tui_agent.tools.tool import Effect, TextMask, ToolContext, ToolOutput, schema, text
+from tui_agent.tools.tool import TextMask, ToolContext, ToolOutput, schema, text
 from tui_agent.tools.workspace import Workspace, os_failure, quoted
 
 MOST_RUNNING = 8
@@ -273,6 +273,7 @@ class BashOutput:
     name: ClassVar[str] = "bash_output"
     effect: ClassVar[Effect] = Effect.READ
     uses: ClassVar[Uses] = {"id": Use.SAYS, "wait": Use.SAYS}
+    facts: ClassVar[ToolFacts] = ToolFacts(subject="id")
     description: ClassVar[str] = (
         "What a command in the background wrote since you read it last, and whether it still runs, with its exit "
         "code once it has ended. A message says when one ends: instead of asking again and again, wait."
@@ -307,6 +308,7 @@ class BashStop:
     name: ClassVar[str] = "bash_stop"
     effect: ClassVar[Effect] = Effect.READ
     uses: ClassVar[Uses] = {"id": Use.SAYS}
+    facts: ClassVar[ToolFacts] = ToolFacts(subject="id", acts=True)
     description: ClassVar[str] = "End a command in the background, with everything it started."
     parameters: ClassVar[dict[str, Any]] = schema("id", id=_ID)
 

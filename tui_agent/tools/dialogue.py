@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.core.names import ASK_OPERATOR, FINISH
-from tui_agent.permissions.uses import Use, Uses
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema, text
+from tui_agent.core.tool_facts import Effect, ToolFacts, Use, Uses
+from tui_agent.tools.tool import ToolContext, ToolOutput, schema, text
 
 if TYPE_CHECKING:
     from tui_agent.tools.workspace import Workspace
@@ -29,6 +29,7 @@ class AskOperator:
     name: ClassVar[str] = ASK_OPERATOR
     effect: ClassVar[Effect] = Effect.DIALOGUE
     uses: ClassVar[Uses] = {"question": Use.SAYS, "options": Use.SAYS}
+    facts: ClassVar[ToolFacts] = ToolFacts(subject="question", waits=True)
     description: ClassVar[str] = (
         "Ask the human operator a question and wait for the answer. For decisions that are theirs, and for "
         "what no tool can find out; not for permission to use a tool, which is asked for by itself."
@@ -62,6 +63,7 @@ class FinishRun:
     name: ClassVar[str] = FINISH
     effect: ClassVar[Effect] = Effect.DIALOGUE
     uses: ClassVar[Uses] = {"answer": Use.SAYS}
+    facts: ClassVar[ToolFacts] = ToolFacts(subject="answer", works=False)
     description: ClassVar[str] = (
         "End the work with the final answer for the operator: what was done, what was found, and what is "
         "left. Call it once, when the task is done and checked."

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, TypeVar
 
-from tui_agent.permissions.uses import Use, Uses
+from tui_agent.core.tool_facts import Effect, ToolFacts, Use, Uses
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import escaped_line
 from tui_agent.tools.diffs import bounded_diff, unified_diff
@@ -24,7 +24,7 @@ from tui_agent.tools.errors import ToolError
 from tui_agent.tools.file_checks import FileChecks
 from tui_agent.tools.hints import missing_file
 from tui_agent.tools.output import DEFAULT_LIMIT
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema, text
+from tui_agent.tools.tool import ToolContext, ToolOutput, schema, text
 from tui_agent.tools.workspace import Workspace, os_failure, quoted
 
 _LINES = 2_000
@@ -48,6 +48,9 @@ class ReadFile:
     name: ClassVar[str] = "read_file"
     effect: ClassVar[Effect] = Effect.READ
     uses: ClassVar[Uses] = {"path": Use.READS, "offset": Use.SAYS, "limit": Use.SAYS}
+    facts: ClassVar[ToolFacts] = ToolFacts(
+        subject="path", beside=(("offset", " from line {}"),), looks="file", folded=3
+    )
     description: ClassVar[str] = (
         "Read a text file of the workspace. Each line comes as its number, a tab, and the line; the number "
         f"and the tab are not part of the file. Reads up to {_LINES} lines; go on with `offset`. Also reads "
@@ -97,6 +100,11 @@ class WriteFile:
     name: ClassVar[str] = "write_file"
     effect: ClassVar[Effect] = Effect.WRITE
     uses: ClassVar[Uses] = {"path": Use.WRITES, "content": Use.SAYS}
+    facts: ClassVar[ToolFacts] = ToolFacts(subject="path", folded=8)
+    when_cut: ClassVar[str] = (
+        "Write the file in several steps: a short first part with write_file, then each further part with "
+        "edit_file, which replaces the last lines by themselves and what follows them."
+    )
     description: ClassVar[str] = (
         "Create a file of the workspace, or replace all that an existing one holds. Missing directories are "
         "made. A new file is in UTF-8, exactly as given; an existing one keeps its encoding and line ends. It is "
@@ -147,6 +155,10 @@ class EditFile:
         "path": Use.WRITES,
         **dict.fromkeys(("old", "new", "replace_all", "edits"), Use.SAYS),
     }
+    facts: ClassVar[ToolFacts] = ToolFacts(subject="path", folded=14)
+    when_cut: ClassVar[str] = (
+        "Make several smaller edits, each with only as much of 'old' as is needed to find the place."
+    )
     description: ClassVar[str] = (
         "Replace `old` by `new` in a file of the workspace. `old` is exactly what the file holds, with its "
         "indentation and without the line numbers that read_file shows, and occurs once, unless `replace_all` is "

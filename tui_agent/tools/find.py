@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from tui_agent.core.tool_facts import Effect, ToolFacts, Use, Uses
 from tui_agent.globs import GlobError, path_pattern
-from tui_agent.permissions.uses import Use, Uses
 from tui_agent.terminal_text import escaped_line
 from tui_agent.tools.encoding import printable
 from tui_agent.tools.errors import ToolError
@@ -24,7 +24,7 @@ from tui_agent.tools.ignore import IgnoreChain
 from tui_agent.tools.output import DEFAULT_LIMIT
 from tui_agent.tools.search import MatchedLine, Search, check_expression
 from tui_agent.tools.search_scope import SearchScope
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema, text
+from tui_agent.tools.tool import ToolContext, ToolOutput, schema, text
 from tui_agent.tools.walk import chain_at
 from tui_agent.tools.workspace import Workspace, is_directory, os_failure, quoted
 
@@ -44,6 +44,7 @@ class Glob:
     name: ClassVar[str] = "glob"
     effect: ClassVar[Effect] = Effect.READ
     uses: ClassVar[Uses] = {"pattern": Use.READS}
+    facts: ClassVar[ToolFacts] = ToolFacts(subject="pattern", looks="search")
     description: ClassVar[str] = (
         "Find files of the workspace by name. `*` and `?` match within a name, `**` any directories, {a,b} "
         "either. A pattern without `/` matches names at any depth: *.py, src/**/*.ts, tests/test_{a,b}*.py. "
@@ -84,6 +85,9 @@ class Grep:
     name: ClassVar[str] = "grep"
     effect: ClassVar[Effect] = Effect.READ
     uses: ClassVar[Uses] = {"pattern": Use.SAYS, "path": Use.READS, "glob": Use.SAYS}
+    facts: ClassVar[ToolFacts] = ToolFacts(
+        subject="pattern", beside=(("path", " in {}"), ("glob", " in {}")), looks="search", folded=5
+    )
     description: ClassVar[str] = (
         "Search the lines of the workspace's text files for a regular expression; results come as path:line: "
         "text. Start with (?i) to ignore case. `path` narrows it to a directory or file, `glob` to files by "
@@ -134,6 +138,7 @@ class ListDir:
     name: ClassVar[str] = "list_dir"
     effect: ClassVar[Effect] = Effect.READ
     uses: ClassVar[Uses] = {"path": Use.READS}
+    facts: ClassVar[ToolFacts] = ToolFacts(subject="path", looks="folder")
     description: ClassVar[str] = (
         "List one directory of the workspace: directories end in /, symbolic links in @, files come with "
         "their size in bytes. Names that .gitignore leaves out come last, without what they hold."

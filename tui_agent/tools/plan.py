@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.core.names import UPDATE_PLAN
 from tui_agent.core.projections.plan import STATUSES, Plan, plan_of
-from tui_agent.permissions.uses import Use, Uses
+from tui_agent.core.tool_facts import Effect, ToolFacts, Use, Uses
 from tui_agent.tools.errors import ToolError
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema, text
+from tui_agent.tools.tool import ToolContext, ToolOutput, schema, text
 
 if TYPE_CHECKING:
     from tui_agent.tools.workspace import Workspace
@@ -25,6 +25,7 @@ class UpdatePlan:
     name: ClassVar[str] = UPDATE_PLAN
     effect: ClassVar[Effect] = Effect.READ
     uses: ClassVar[Uses] = {"plan": Use.SAYS, "explanation": Use.SAYS}
+    facts: ClassVar[ToolFacts] = ToolFacts(label="plan", works=False)
     description: ClassVar[str] = (
         "Keep a short plan, which the operator sees, for a task of more than two steps: send it before you begin, "
         "and again whole whenever a step begins or is done. At most one step is in_progress."

@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 from tui_agent.config.sections import WebSettings
 from tui_agent.core.events import CallProblem, FailureKind, ToolCall
 from tui_agent.core.recovery.rules import Rule
-from tui_agent.permissions.uses import Use, Uses, undeclared
+from tui_agent.core.tool_facts import Effect, Use, Uses
+from tui_agent.permissions.uses import undeclared
 from tui_agent.tools.background import BackgroundCommands, BashOutput, BashStop
 from tui_agent.tools.dialogue import AskOperator, FinishRun
 from tui_agent.tools.file_checks import FileChecks
@@ -23,7 +24,7 @@ from tui_agent.tools.hints import broken_rules, copied_description, unknown_tool
 from tui_agent.tools.output import DEFAULT_LIMIT
 from tui_agent.tools.plan import UpdatePlan
 from tui_agent.tools.shell import DEFAULT_TIMEOUT, Bash
-from tui_agent.tools.tool import Effect, Tool, uses_of
+from tui_agent.tools.tool import Tool, uses_of
 from tui_agent.tools.web import WebFetch
 
 logger = logging.getLogger(__name__)
@@ -130,7 +131,7 @@ class ToolRegistry:
         if tool is None:
             raise InvalidCall(FailureKind.UNKNOWN_TOOL, unknown_tool(call.name, self.names), arguments)
         if cut and (trouble or not call.arguments.rstrip().endswith("}")):
-            message = _cut_off(tool.name, len(call.arguments))
+            message = _cut_off(tool, len(call.arguments))
             raise InvalidCall(FailureKind.INVALID_TOOL_CALL, message, {}, Rule.FORM_CUT)
         if trouble:
             message = f"Invalid call of {tool.name}: {trouble}"
@@ -220,16 +221,6 @@ def default_tools(
     ])  # fmt: skip
 
 
-_LESS_AT_ONCE = {
-    "write_file": (
-        "Write the file in several steps: a short first part with write_file, then each further part with "
-        "edit_file, which replaces the last lines by themselves and what follows them."
-    ),
-    "edit_file": "Make several smaller edits, each with only as much of 'old' as is needed to find the place.",
-    "bash": "Use a shorter command; write a long text or script with write_file, in parts, and run that.",
-}
-
-
 def _declared(tool: Tool) -> Tool:
     """The tool, if it says what it may do and what it does with each argument: nothing is let run by its name."""
     effect = getattr(tool, "effect", None)
@@ -247,12 +238,12 @@ def subject_key(tool: Tool | None) -> str:
     return next((key for key, use in uses.items() if use not in {Use.SAYS, Use.ANYTHING}), "url")
 
 
-def _cut_off(tool: str, written: int) -> str:
-    """What to say of a call in whose middle the reply reached its length limit."""
+def _cut_off(tool: Tool, written: int) -> str:
+    """Say what became of a call in whose middle the reply reached its length limit."""
+    shorter = getattr(tool, "when_cut", "Send the call again with shorter arguments and less text before it.")
     return (
-        f"The reply was too long: it reached its length limit in this call of {tool}, after {written:,} characters "
-        "of arguments, so the call is incomplete and nothing was done. "
-        f"{_LESS_AT_ONCE.get(tool, 'Send the call again with shorter arguments and less text before it.')}"
+        f"The reply was too long: it reached its length limit in this call of {tool.name}, after {written:,} "
+        f"characters of arguments, so the call is incomplete and nothing was done. {shorter}"
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from tui_agent import processes
 from tui_agent.core.recovery.no_match import in_words, nothing_found_by
-from tui_agent.permissions.uses import Use, Uses
+from tui_agent.core.tool_facts import Effect, ToolFacts, Use, Uses
 from tui_agent.sandbox.inside import in_words as taken_back_in_words
 from tui_agent.tools.background import BackgroundCommands, started_in_words
 from tui_agent.tools.encoding import printable
@@ -23,7 +23,7 @@ from tui_agent.tools.errors import ToolError
 from tui_agent.tools.git_door import changes_git_settings
 from tui_agent.tools.output import DEFAULT_LIMIT, Capture
 from tui_agent.tools.running import run_command
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema, text
+from tui_agent.tools.tool import ToolContext, ToolOutput, schema, text
 from tui_agent.tools.workspace import Workspace
 
 DEFAULT_TIMEOUT = 120.0
@@ -47,6 +47,12 @@ class Bash:
     name: ClassVar[str] = "bash"
     effect: ClassVar[Effect] = Effect.COMMAND
     uses: ClassVar[Uses] = {"command": Use.RUNS, "timeout": Use.SAYS, "background": Use.SAYS}
+    facts: ClassVar[ToolFacts] = ToolFacts(
+        subject="command", beside=(("background", "  ⚙"),), folded=6, at_end=True
+    )
+    when_cut: ClassVar[str] = (
+        "Use a shorter command; write a long text or script with write_file, in parts, and run that."
+    )
 
     @property
     def longest(self) -> float:

@@ -16,11 +16,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tui_agent.permissions.uses import Use, Uses
+from tui_agent.core.tool_facts import Effect, ToolFacts, Use, Uses
 from tui_agent.terminal_text import escaped_line
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.files import ReadFile
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema, text
+from tui_agent.tools.tool import ToolContext, ToolOutput, schema, text
 from tui_agent.tools.workspace import Workspace, quoted
 
 SKILL_FILE = "SKILL.md"
@@ -199,6 +199,7 @@ class ReadSkill:
     name: ClassVar[str] = "read_skill"
     effect: ClassVar[Effect] = Effect.READ
     uses: ClassVar[Uses] = {"name": Use.SAYS, "file": Use.SAYS}
+    facts: ClassVar[ToolFacts] = ToolFacts(looks="other")
     description: ClassVar[str] = (
         "Read a skill: how something is done. `file` names another file of its folder, where the skill refers to one."
     )

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.core.events import Outcome
-from tui_agent.permissions.uses import Use, Uses
+from tui_agent.core.tool_facts import Effect, ToolFacts, Use, Uses
 from tui_agent.quantities import counted
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.output import DEFAULT_LIMIT, Capture
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema, text
+from tui_agent.tools.tool import ToolContext, ToolOutput, schema, text
 
 if TYPE_CHECKING:
     from tui_agent.tools.workspace import Workspace
@@ -43,6 +43,7 @@ class Task:
     name: ClassVar[str] = TASK
     effect: ClassVar[Effect] = Effect.TASK
     uses: ClassVar[Uses] = {"name": Use.SAYS, "prompt": Use.SAYS}
+    facts: ClassVar[ToolFacts] = ToolFacts(subject="name")
     description: ClassVar[str] = (
         "Give a part of the work to a sub-agent: the same tools, a context window of its own, nothing of this "
         "conversation. For wide searches and for parts that do not depend on each other; several calls in one reply "

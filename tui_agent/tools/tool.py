@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tui_agent.permissions.uses import Uses
+from tui_agent.core.tool_facts import UNKNOWN, Effect, ToolFacts, Uses
 from tui_agent.sandbox.mechanisms import Sandbox
 
 if TYPE_CHECKING:
@@ -16,26 +15,16 @@ if TYPE_CHECKING:
     from tui_agent.tools.workspace import Workspace
 
 
-class Effect(StrEnum):
-    """What a call may do: decides approval, order in a batch, and what a time-out leaves unknown."""
-
-    READ = "read"
-    WRITE = "write"
-    """Files of the workspace, through the write and edit tools."""
-    COMMAND = "command"
-    """Anything."""
-    NETWORK = "network"
-    """Reads from elsewhere; changes nothing here."""
-    DIALOGUE = "dialogue"
-    """Asks the operator or ends the run; needs no approval."""
-    TASK = "task"
-    """Starts a sub-agent, whose calls are judged one by one."""
-
-
 def uses_of(tool: Tool) -> Uses | None:
-    """What a tool does with its arguments; None for one that takes none and says nothing."""
+    """Give what a tool does with its arguments; None for one that takes none and says nothing."""
     uses: Uses | None = getattr(tool, "uses", None)
     return uses
+
+
+def facts_of(tool: Tool | type[Tool]) -> ToolFacts:
+    """Give all that a tool says about itself: its effect, its uses, and its `facts` if it has any."""
+    uses: Uses | None = getattr(tool, "uses", None)
+    return replace(getattr(tool, "facts", UNKNOWN), effect=tool.effect, uses=uses or {})
 
 
 def schema(*required: str, **properties: dict[str, Any]) -> dict[str, Any]:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent import processes
 from tui_agent.config.sections import WebSettings
-from tui_agent.permissions.uses import Use, Uses
+from tui_agent.core.tool_facts import Effect, ToolFacts, Use, Uses
 from tui_agent.tools.encoding import printable
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.output import DEFAULT_LIMIT, Capture
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema, text
+from tui_agent.tools.tool import ToolContext, ToolOutput, schema, text
 from tui_agent.tools.web_address import AddressError, checked_url, refused_as_written
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class WebFetch:
     name: ClassVar[str] = "web_fetch"
     effect: ClassVar[Effect] = Effect.NETWORK
     uses: ClassVar[Uses] = {"url": Use.SENDS, "raw": Use.SAYS}
+    facts: ClassVar[ToolFacts] = ToolFacts(subject="url", looks="other")
     description: ClassVar[str] = (
         "Fetch a page of the web by its address (GET, http or https) and return its text: HTML becomes Markdown, "
         "other text comes as it is. A redirect to another host is not followed; the new address is named. Pages "

@@ -18,11 +18,11 @@ from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
 from tui_agent.console.looks.hints import key_line
 from tui_agent.console.prompt.fields import LineField
+from tui_agent.core.tool_facts import COMMAND_TOOL
 from tui_agent.frontend.lines.approval import subject
 from tui_agent.frontend.lines.glyphs import EMPTY, FULL
 from tui_agent.frontend.lines.passages import Choice, Passage
 from tui_agent.permissions.offers import examples, in_short, rules_in_words
-from tui_agent.permissions.rules import COMMAND_TOOL
 from tui_agent.runtime.operator import ApprovalReply
 from tui_agent.terminal_text import reveal
 

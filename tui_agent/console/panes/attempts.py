@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tui_agent.call_names import short_input, telling_arguments
+from tui_agent.call_names import short_input, subject_of, telling_arguments
 from tui_agent.console.panes.pane import Asked, LinePane, newest_rule, not_used, nothing
 from tui_agent.frontend.lines.glyphs import pips
 from tui_agent.frontend.lines.styled import Line, Span, fit, fit_middle, justified, pad, wrap
@@ -110,7 +110,7 @@ class AttemptsPane(LinePane):
         left = (
             Span("✓ ", f"{role} bold"),
             Span(f"{one_line(incident.tool)} ", f"{role} bold"),
-            Span(short_input(incident.tool, incident.input), role),
+            Span(subject_of(incident), role),
         )
         return justified(left, (Span(f"{how} after {incident.times}", role),), width)
 

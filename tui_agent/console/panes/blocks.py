@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tui_agent.call_names import short_input
 from tui_agent.console.panes.call_block import (
     FOLD,
-    FOLDED,
     OPENED,
     draw_call,
     draw_text,
@@ -23,6 +22,7 @@ from tui_agent.console.panes.call_block import (
 from tui_agent.console.panes.density import Density
 from tui_agent.console.panes.prose import Prose
 from tui_agent.core.names import UNDONE, UPDATE_PLAN
+from tui_agent.core.tool_facts import COMMAND_TOOL, named
 from tui_agent.frontend.lines.account import account
 from tui_agent.frontend.lines.glyphs import LEVELS, OUTCOMES, TIMELINE
 from tui_agent.frontend.lines.styled import (
@@ -184,7 +184,7 @@ def _own_command(entry: entries.OwnCommandEntry, width: int, context: BlockConte
     command = Span("$ ", "operator bold"), Span(revealed_line(entry.command, 600), "bold")
     ended = (Span(f"exit code {entry.exit_code}", "warn"),) if entry.exit_code else ()
     printed = draw_text(
-        entry.printed, width - 2, FOLDED["bash"], context.expanded, at_end=True, style="muted"
+        entry.printed, width - 2, named(COMMAND_TOOL).folded, context.expanded, at_end=True, style="muted"
     )
     return [justified(command, ended, width, 2), *prefixed(printed, *_INDENT)]
 

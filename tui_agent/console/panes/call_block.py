@@ -13,20 +13,12 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from tui_agent.call_names import main_argument, short_input, shortened
+from tui_agent.call_names import main_argument, shortened, subject_of
 from tui_agent.console.panes.density import Density, looks_by
 from tui_agent.console.panes.lane_block import draw_lane
 from tui_agent.console.panes.wrappings import unwrapped
-from tui_agent.core.names import (
-    ASK_OPERATOR,
-    EDITS,
-    FINISH,
-    RAN_UNASKED,
-    READS_ONLY,
-    UPDATE_PLAN,
-    CallState,
-    FailureKind,
-)
+from tui_agent.core.names import RAN_UNASKED, READS_ONLY, CallState, FailureKind
+from tui_agent.core.tool_facts import facts_of
 from tui_agent.frontend.lines.diff import diff_counts, draw_diff
 from tui_agent.frontend.lines.glyphs import CALL_STATES
 from tui_agent.frontend.lines.styled import (
@@ -50,8 +42,7 @@ if TYPE_CHECKING:
     from tui_agent.core.projections.entries import CallEntry
     from tui_agent.core.projections.incidents import Incident
 
-FOLDED = {"bash": 6, "read_file": 3, "list_dir": 4, "glob": 4, "grep": 5, "write_file": 8, "edit_file": 14}
-_FOLDED_OTHER = 4
+_REMARKS = 4
 _ROOMY = 100
 """Columns from which a headline says everything in words."""
 _READABLE = 24
@@ -68,13 +59,10 @@ BEYOND = "(c copies all of it)"
 IN_FILE = "(all of it is in the file above)"
 """How the lines that are not shown are reached: of a folded block, of an opened one, of a result that was cut."""
 
-_QUIET_TOOLS = frozenset({FINISH, ASK_OPERATOR, UPDATE_PLAN})
-"""Tools whose content stands elsewhere on the screen."""
-
 
 def shown_state(entry: CallEntry) -> CallState:
     """The call's state; a question to the operator waits while it runs."""
-    asks = entry.tool == ASK_OPERATOR and entry.state is CallState.RUNNING
+    asks = facts_of(entry).waits and entry.state is CallState.RUNNING
     return CallState.WAITING if asks else entry.state
 
 
@@ -109,7 +97,7 @@ def in_a_line(entry: CallEntry, density: Density) -> bool:
 
 def _outcome(entry: CallEntry, state: CallState) -> str:
     """What came of a call, in a few words: the last line that a command wrote, or how much there was to see."""
-    if entry.diff or entry.tool in _QUIET_TOOLS:
+    if entry.diff or facts_of(entry).aside:
         return ""
     text = unwrapped(entry.progress if state is CallState.RUNNING else entry.content).strip("\n")
     if looks_by(entry) and "\n" in text:
@@ -174,10 +162,8 @@ def _beside(call: str, outcome: str, room: int) -> Span:
 
 def _named(entry: CallEntry) -> str:
     """What the call is about; of an edit the file alone, as the diff below shows the rest."""
-    name = main_argument(entry.tool, entry.input) if entry.diff else ""
-    return (
-        shortened(str(entry.input[name])) if name else short_input(entry.tool, entry.input, entry.arguments)
-    )
+    name = main_argument(facts_of(entry), entry.input) if entry.diff else ""
+    return shortened(str(entry.input[name])) if name else subject_of(entry, entry.arguments)
 
 
 def _meta(
@@ -282,7 +268,7 @@ def _input(entry: CallEntry, width: int) -> list[Line]:
 
 
 def _body(entry: CallEntry, width: int, context: BlockContext, state: CallState) -> list[Line]:
-    tool = entry.tool
+    facts = facts_of(entry)
     beyond = IN_FILE if entry.output_file else BEYOND
     if state in (CallState.REQUESTED, CallState.WAITING):
         return []
@@ -303,7 +289,7 @@ def _body(entry: CallEntry, width: int, context: BlockContext, state: CallState)
     if state in (CallState.FAILED, CallState.FOUND):
         message = unwrapped(entry.content) or (entry.failure.message if entry.failure else "")
         style = "" if _loud(entry, context) else "muted"
-        at_end = tool == "bash"
+        at_end = facts.at_end
         lines = draw_text(
             message,
             width,
@@ -320,21 +306,21 @@ def _body(entry: CallEntry, width: int, context: BlockContext, state: CallState)
             return lines
         return [clip((Span(cause, style),), width), *lines]
     if entry.diff:
-        limit = None if context.expanded else FOLDED.get(tool, _FOLDED_OTHER)
+        limit = None if context.expanded else facts.folded
         lines, left = draw_diff(entry.diff, width, limit)
         lines = [*lines, fold_line(left, width)] if left else lines
         # What formatters and checkers said stands below the first line; another program's tool only says what it did.
         remarks = entry.content.partition("\n")[2]
-        style = "warn" if tool in EDITS else "muted"
-        return [*lines, *draw_text(remarks, width, _FOLDED_OTHER, context.expanded, style=style)]
-    if tool in _QUIET_TOOLS and not context.expanded:
+        style = "warn" if facts.edits else "muted"
+        return [*lines, *draw_text(remarks, width, _REMARKS, context.expanded, style=style)]
+    if facts.aside and not context.expanded:
         return []
     return draw_text(
         unwrapped(entry.content),
         width,
-        FOLDED.get(tool, _FOLDED_OTHER),
+        facts.folded,
         context.expanded,
-        at_end=tool == "bash",
+        at_end=facts.at_end,
         whole=not entry.output_file,
         beyond=beyond,
         style="muted",

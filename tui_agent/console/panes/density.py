@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from tui_agent.call_names import short_input
+from tui_agent.call_names import subject_of
 from tui_agent.core.names import CallState
+from tui_agent.core.tool_facts import UNKNOWN, Looks, facts_of
+from tui_agent.formats.importers.tools_of_others import by_other_agents
 from tui_agent.quantities import counted
 
 if TYPE_CHECKING:
@@ -31,20 +33,16 @@ class Density(StrEnum):
 LONGEST_RUN = 200
 """Calls that one line stands for."""
 
-_READ, _SEARCHED, _LISTED = "read", "searched", "listed"
-_KINDS = {
-    **dict.fromkeys(("read_file", "read", "view", "view_file", "open_file", "cat"), _READ),
-    **dict.fromkeys(("grep", "glob", "search", "search_files", "find_file", "search_dir"), _SEARCHED),
-    **dict.fromkeys(("list_dir", "ls", "list_directory", "list_files"), _LISTED),
-}
-"""Tools that only look, by their names in small letters, those of other agents among them."""
+_FOLDED = frozenset({"file", "search", "folder"})
 
 
-def looks_by(entry: CallEntry) -> str:
-    """How a call only looks ("read", "searched", "listed"); "" for any other, and for one that ended a failure."""
+def looks_by(entry: CallEntry) -> Looks:
+    """Say what a call shows that only looks; "" for any other, and for one that ended a failure."""
     if entry.state is not CallState.SUCCEEDED or entry.recovered or entry.diff:
         return ""
-    return _KINDS.get(entry.tool.lower(), "")
+    facts = facts_of(entry)
+    looks = (by_other_agents(entry.tool) if facts is UNKNOWN else facts).looks
+    return looks if looks in _FOLDED else ""
 
 
 @dataclass
@@ -56,7 +54,7 @@ class Lookups:
     calls: int = 0
     unfolded: bool = False
     """The operator opened it."""
-    _seen: dict[tuple[str, str], None] = field(default_factory=dict)
+    _seen: dict[tuple[Looks, str], None] = field(default_factory=dict)
     """How each was looked at and what it was, in the order of the calls."""
     _searches: int = 0
 
@@ -69,17 +67,17 @@ class Lookups:
         """Whether the block at `index`, one of its own, is not drawn."""
         return self.folded and index != self.first
 
-    def add(self, index: int, entry: CallEntry, how: str) -> None:
+    def add(self, index: int, entry: CallEntry, how: Looks) -> None:
         """The next call, at `index`, of which `looks_by` says `how`."""
         self.last = index
         self.calls += 1
-        self._searches += how == _SEARCHED
-        self._seen[how, short_input(entry.tool, entry.input)] = None
+        self._searches += how == "search"
+        self._seen[how, subject_of(entry)] = None
 
     @property
     def words(self) -> str:
         """What was done, in a line."""
-        read, listed = (sum(how == kind for how, _ in self._seen) for kind in (_READ, _LISTED))
+        read, listed = (sum(how == kind for how, _ in self._seen) for kind in ("file", "folder"))
         times = {1: "once", 2: "twice"}.get(self._searches, f"{self._searches:,} times")
         done = (
             f"read {counted(read, 'file')}" if read else "",

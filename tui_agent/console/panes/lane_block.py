@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tui_agent.call_names import short_input
+from tui_agent.call_names import subject_of
 from tui_agent.core.names import UNDONE, CallState
 from tui_agent.frontend.lines.glyphs import CALL_STATES
 from tui_agent.frontend.lines.styled import Line, Span, clip
@@ -51,6 +51,6 @@ def _call(call: LaneCall, context: BlockContext) -> Line:
     return (
         Span(f"{context.frame if running else sign.glyph} ", role),
         Span(f"{one_line(call.tool)} ", ""),
-        Span(short_input(call.tool, call.input), "muted"),
+        Span(subject_of(call), "muted"),
         *cause,
     )

@@ -19,6 +19,7 @@ from tui_agent.core.recovery.engine import Permit
 from tui_agent.core.recovery.implicit import Remark
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.state import RunState
+from tui_agent.core.tool_facts import SIDE_BY_SIDE, UNTOUCHED, Effect, named
 
 UNKNOWN_EFFECT = (
     "The call was interrupted before it ended. Whether it had an effect is unknown: "
@@ -55,15 +56,12 @@ def after_reply(state: RunState, reply: events.ReplyFinished) -> Step:
     for _, call in open_calls:
         if _is_dialogue(call):
             break
-        if call.effect in _AT_ONCE and groups and groups[-1][0].effect == call.effect:
+        if call.effect in SIDE_BY_SIDE and groups and groups[-1][0].effect == call.effect:
             groups[-1].append(call)
         else:
             groups.append([call])
     return RunCalls(tuple(tuple(group) for group in groups), approved=reply.by == "operator")
 
-
-_AT_ONCE = frozenset({"read", "task"})
-"""Effects whose calls run at the same time where they stand side by side in a reply."""
 
 _LONGEST_EARLIER = 40_000
 """Characters of a result that is told again in place of a call."""
@@ -72,7 +70,7 @@ _FOR_WANT_OF_A_CHANGE = frozenset({"blocked", "withheld"})
 
 def _is_dialogue(call: events.ToolCall) -> bool:
     """Carried out by the loop itself; journals of version 1 say no effect."""
-    return call.effect == "dialogue" or (not call.effect and call.name in {FINISH, ASK_OPERATOR})
+    return (call.effect or named(call.name).effect) == Effect.DIALOGUE
 
 
 def _decided(
@@ -94,7 +92,7 @@ def _decided(
         permit = recovery.permit(call.name, call.key, earlier)
         if permit.allowed or by_operator:
             earlier.update((call.key, call.name))
-            writes = writes or call.effect not in {"read", "network", "dialogue"}
+            writes = writes or call.effect not in UNTOUCHED
         elif writes and permit.refusal in _FOR_WANT_OF_A_CHANGE:
             return decided, place
         else:
@@ -216,7 +214,8 @@ def arguments_of(call: events.ToolCall) -> dict[str, JsonValue]:
 
 def facts_of(index: int, call: events.ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
     """What every event of a call says of it."""
-    return {"call_id": call.id, "tool": call.name, "input": arguments, "index": index, "key": call.key}
+    of_call = {"call_id": call.id, "tool": call.name, "facts": call.facts}
+    return {**of_call, "input": arguments, "index": index, "key": call.key}
 
 
 def as_error(message: str) -> str:

@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from tui_agent.core.events.base import Event
 from tui_agent.core.names import READS_ONLY
+from tui_agent.core.tool_facts import ToolFacts
 from tui_agent.core.values import Contradiction, Failure
 
 
@@ -21,6 +22,8 @@ class ToolStarted(Event):
     index: int = 0
     key: str = ""
     """Identity of the call as executed; another one than in the reply where the operator edited it."""
+    facts: ToolFacts | None = None
+    """As in the call."""
     allowed_by: str = ""
     """What let it run: the permission rules with their places, the mode, or the operator."""
 
@@ -49,6 +52,8 @@ class ToolResult(Event):
     content: str = ""
     duration: float = 0.0
     key: str = ""
+    facts: ToolFacts | None = None
+    """As in the call."""
 
 
 class ToolSucceeded(ToolResult):

@@ -280,6 +280,7 @@ def _reply_finished(conversation: Conversation, event: events.ReplyFinished, _: 
             index,
             call.arguments,
             key=call.key,
+            facts=call.facts,
         )
         for index, call in enumerate(event.calls)
     )

@@ -11,6 +11,7 @@ from tui_agent.core import events
 from tui_agent.core.names import CallState
 from tui_agent.core.projections.incidents import Incident
 from tui_agent.core.projections.lane import Lane
+from tui_agent.core.tool_facts import ToolFacts
 
 PROGRESS_TAIL = 4_000
 """Characters of a running command's output that stay on screen."""
@@ -80,6 +81,7 @@ class CallEntry(Entry):
     """Raw text as sent, for calls that could not be parsed."""
     key: str = ""
     """Identity of the call; empty in journals that do not hold it."""
+    facts: ToolFacts | None = None
     state: CallState = CallState.REQUESTED
     attempt: int = 1
     started: float | None = None

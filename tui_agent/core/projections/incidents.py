@@ -29,6 +29,7 @@ from tui_agent.core.recovery.iteration import FORM_ERRORS, Answer, answer_by_cod
 from tui_agent.core.recovery.policy import PRESETS, RecoveryPolicy
 from tui_agent.core.recovery.signature import call_key, failure_signature, normalise
 from tui_agent.core.recovery.writes import Writes, writes
+from tui_agent.core.tool_facts import ToolFacts
 
 COURSE = 12
 """Failures of one incident that are kept, the newest."""
@@ -99,6 +100,7 @@ class Incident:
     refused: int = 0
     """Calls of it that were not executed any more."""
     recovery: IncidentRecovery | None = None
+    facts: ToolFacts | None = None
 
     @property
     def newest(self) -> Attempt:
@@ -262,7 +264,7 @@ def _tool_failed(incidents: Incidents, event: events.ToolFailed) -> Incidents:
     incident = incidents.open.get(key)
     if incident is None:
         subject = subject_of(event.tool, event.input)
-        incident = Incident(key, event.tool, event.input, subject.word, subject)
+        incident = Incident(key, event.tool, event.input, subject.word, subject, facts=event.facts)
     before = incident.newest.seq if incident.course else event.seq
     attempt = evolve(
         _attempt(incidents, event, event.failure.message),

@@ -9,6 +9,7 @@ from typing import Any
 from tui_agent.core import events
 from tui_agent.core.evolve import evolve
 from tui_agent.core.names import CallState
+from tui_agent.core.tool_facts import ToolFacts
 
 LONGEST = 200
 """Characters of an argument that are kept: a lane names its calls and does not repeat them."""
@@ -24,6 +25,7 @@ class LaneCall:
     state: CallState = CallState.REQUESTED
     said: str = ""
     duration: float = 0.0
+    facts: ToolFacts | None = None
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Lane:
             case events.IterationStarted():
                 return evolve(self, steps=event.iteration)
             case events.ReplyFinished():
-                added = (LaneCall(call.id, call.name, {}) for call in event.calls)
+                added = (LaneCall(call.id, call.name, {}, facts=call.facts) for call in event.calls)
                 return evolve(self, calls=(*self.calls, *added))
             case events.ToolStarted():
                 return self._with_call(event.call_id, state=CallState.RUNNING, input=_short(event.input))

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tui_agent.core.evolve import evolve
-from tui_agent.core.recovery.iteration import LOOKING_ONLY, CallResult, CallStatus, Iteration, command_of
+from tui_agent.core.recovery.iteration import CallResult, CallStatus, Iteration, command_of
 from tui_agent.core.recovery.signature import normalise
 from tui_agent.core.recovery.writes import Writes, writes, writes_before_its_end
+from tui_agent.core.tool_facts import UNTOUCHED, Effect
 
 _KEPT = 64
 """Newest changes that are kept with their authors and files."""
@@ -171,7 +172,7 @@ def _authors(results: Sequence[CallResult], effects: Mapping[int, str]) -> dict[
 
 
 def _able(result: CallResult, effect: str) -> bool:
-    if result.status not in _BEGUN or result.tool in LOOKING_ONLY:
+    if result.status not in _BEGUN or result.facts.looks_only:
         return False
     command = command_of(result.input)
     if command is None:
@@ -181,7 +182,7 @@ def _able(result: CallResult, effect: str) -> bool:
 
 def _may_have_changed(result: CallResult, effect: str, *, watched: bool) -> bool:
     """By the text of its command; another tool's call where nobody looks and it may write."""
-    if effect in {"read", "network", "dialogue", "write"} or result.tool in LOOKING_ONLY:
+    if effect in UNTOUCHED or effect == Effect.WRITE or result.facts.looks_only:
         return False
     command = command_of(result.input)
     if command is None:

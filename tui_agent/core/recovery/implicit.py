@@ -19,14 +19,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from tui_agent.core import events
 from tui_agent.core.events import Level, VerdictRecord
 from tui_agent.core.evolve import evolve
-from tui_agent.core.names import EDITS
 from tui_agent.core.recovery import command_reading
 from tui_agent.core.recovery.claims import claims_tests_pass, files_claimed, files_named
 from tui_agent.core.recovery.command_reading import CommandReading
 from tui_agent.core.recovery.exit_code import complains
 from tui_agent.core.recovery.iteration import (
-    LOOKING_ONLY,
-    NO_WORK,
     CallResult,
     CallStatus,
     Iteration,
@@ -158,7 +155,7 @@ class ImplicitFailures:
         return evolve(state, remarks=remarks, said=causes if len(causes) <= _MOST_CAUSES else state.said)
 
     def _with_looks(self, iteration: Iteration) -> ImplicitFailures:
-        calls = [result for result in iteration.results if result.tool not in NO_WORK]
+        calls = [result for result in iteration.results if result.facts.works]
         if not calls:
             return self
         any_shown = self.any_shown or any(_may_show_anything(result) for result in calls)
@@ -192,10 +189,10 @@ class ImplicitFailures:
         return state._with_line(line, number, seen) if line else state
 
     def _with_tool(self, result: CallResult, said: str, seen: list[Remark]) -> ImplicitFailures:
-        if result.status is not CallStatus.SUCCEEDED or result.tool in LOOKING_ONLY:
+        if result.status is not CallStatus.SUCCEEDED or result.facts.looks_only:
             return self
         path = result.input.get("path", result.input.get("file_path"))
-        if result.tool not in EDITS or not isinstance(path, str):
+        if not result.facts.edits or not isinstance(path, str):
             if self.evidence.other:
                 return self
             return evolve(self, evidence=evolve(self.evidence, other=True))
@@ -304,7 +301,7 @@ def _shown(name: str, calls: Iterable[CallResult]) -> bool:
 def _may_show_anything(result: CallResult) -> bool:
     command = command_of(result.input)
     if command is None:
-        return result.tool not in LOOKING_ONLY and result.tool not in EDITS
+        return not (result.facts.looks_only or result.facts.edits)
     return command_reading.read(command).runs_other or _WHOLE_FOLDERS.search(command) is not None
 
 

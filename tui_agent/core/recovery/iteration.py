@@ -13,11 +13,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 from tui_agent.core import events
-from tui_agent.core.names import ASK_OPERATOR, EDITS, FINISH, UPDATE_PLAN
+from tui_agent.core.names import UPDATE_PLAN
 from tui_agent.core.recovery.error_shape import GAP, error_shape
 from tui_agent.core.recovery.findings import found_by
 from tui_agent.core.recovery.no_match import finds_nothing
 from tui_agent.core.recovery.signature import call_key
+from tui_agent.core.tool_facts import UNKNOWN, ToolFacts, facts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,14 +61,6 @@ FORM_ERRORS = frozenset(
 )
 """Failures of the reply's form: nothing was executed."""
 
-NO_WORK = frozenset({FINISH, UPDATE_PLAN})
-"""Tools whose success says nothing about the work."""
-
-LOOKS = frozenset({"read_file", "glob", "grep", "list_dir", "read_skill", "web_fetch"})
-"""Tools that show something and do nothing else."""
-LOOKING_ONLY = LOOKS | NO_WORK | {"bash_output", ASK_OPERATOR}
-"""Tools that cannot change anything here; what a tool of another name may do is not known."""
-
 _LONGEST_NAME = 200
 
 
@@ -95,6 +88,8 @@ class CallResult:
     """The files that an edit tool names as changed."""
     contradiction: events.Contradiction | None = None
     """What the workspace holds against its success."""
+    facts: ToolFacts = UNKNOWN
+    """The facts of its tool."""
 
     @property
     def worked(self) -> bool:
@@ -192,15 +187,15 @@ def result_of_call(event: events.ToolResult, policy: RecoveryPolicy) -> CallResu
         finding,
         changed,
         contradiction,
+        facts_of(event),
     )
 
 
 def did_work(event: events.ToolSucceeded) -> bool:
     """False for a plan, for the end of the run, and for a write of what the file held already."""
-    if event.tool in NO_WORK:
-        return False
+    facts = facts_of(event)
     # A recording that does not say which files a write touched is believed.
-    return event.tool not in EDITS or not event.files or bool(event.changed)
+    return facts.works and (not facts.edits or not event.files or bool(event.changed))
 
 
 def answer_by_code(event: events.ToolFailed, policy: RecoveryPolicy) -> Answer:

@@ -10,18 +10,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from tui_agent.core.recovery import command_reading
-from tui_agent.core.recovery.iteration import LOOKS, command_of
+from tui_agent.core.recovery.iteration import command_of
 from tui_agent.core.recovery.writes import Writes, writes
+from tui_agent.core.tool_facts import ToolFacts
 
 _SHORTEST = 60
 """Characters of a result, white space counted once; `False` and `No matches.` answer many questions."""
 
 
-def only_looks(tool: str, arguments: Mapping[str, Any]) -> bool:
+def only_looks(facts: ToolFacts, arguments: Mapping[str, Any]) -> bool:
     """Whether a call shows something and does nothing else."""
     command = command_of(arguments)
     if command is None:
-        return tool in LOOKS
+        return bool(facts.looks)
     return writes(command) is Writes.NOTHING and not command_reading.read(command).checker
 
 

@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 from tui_agent.core.events import Level, VerdictRecord
 from tui_agent.core.evolve import evolve
 from tui_agent.core.recovery.absence import did_not_answer
-from tui_agent.core.recovery.iteration import FORM_ERRORS, LOOKING_ONLY, CallResult, CallStatus, Iteration
+from tui_agent.core.recovery.iteration import FORM_ERRORS, CallResult, CallStatus, Iteration
 from tui_agent.core.recovery.paraphrases import only_looks, says_much
 from tui_agent.core.recovery.polling import clock_moved, waits
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import same_text
 from tui_agent.core.recovery.verdict import STUCK, silent, verdict
+from tui_agent.core.tool_facts import UNKNOWN, ToolFacts
 from tui_agent.quantities import counted_in_words
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Sighting:
     """Calls of it in the row, this one included."""
     reply: int = 0
     """The iteration in which it was made."""
+    facts: ToolFacts = UNKNOWN
 
     def same_outcome(self, other: Sighting) -> bool:
         """Ended alike, volatile parts of the text left out."""
@@ -195,6 +197,7 @@ class StuckPatterns:
             self.era,
             waits(result.input, result.duration),
             reply=reply,
+            facts=result.facts,
         )
         earlier = [other for other in self.window if other.key == call.key]
         state = self
@@ -221,7 +224,7 @@ class StuckPatterns:
 
     def _is_new(self, call: Sighting) -> bool:
         """A call not in the window with an outcome not in it, or one that may have done something unseen."""
-        if call.succeeded and call.tool not in LOOKING_ONLY:
+        if call.succeeded and not call.facts.looks_only:
             return True
         content, succeeded = call.content, call.succeeded
         return not any(other.content == content and other.succeeded == succeeded for other in self.window)
@@ -255,13 +258,13 @@ class StuckPatterns:
     def _paraphrased(self, call: Sighting, policy: RecoveryPolicy) -> StuckPatterns:
         """With a call that is new and shows what others have shown; the calls of one reply count once."""
         enough = policy.stuck_paraphrases
-        counts = enough and call.succeeded and not call.waited and only_looks(call.tool, call.input)
+        counts = enough and call.succeeded and not call.waited and only_looks(call.facts, call.input)
         if not counts or not says_much(call.content):
             return self
         replies = {call.key: call.reply}
         for other in self.window:
             alike = other.era == call.era and other.succeeded and other.content == call.content
-            if alike and other.reply not in replies.values() and only_looks(other.tool, other.input):
+            if alike and other.reply not in replies.values() and only_looks(other.facts, other.input):
                 replies.setdefault(other.key, other.reply)
         return self._noted(Pattern(PARAPHRASES, calls=len(replies))) if len(replies) >= enough else self
 

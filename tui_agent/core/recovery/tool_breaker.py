@@ -16,20 +16,14 @@ from typing import TYPE_CHECKING
 
 from tui_agent.core.events import FailureKind, Level, VerdictRecord
 from tui_agent.core.evolve import evolve
-from tui_agent.core.names import ASK_OPERATOR, FINISH
-from tui_agent.core.recovery.iteration import LOOKING_ONLY, CallResult, CallStatus, Iteration, command_of
+from tui_agent.core.recovery.iteration import CallResult, CallStatus, Iteration, command_of
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import failure_signature
 from tui_agent.core.recovery.verdict import BREAKER, silent, verdict
+from tui_agent.core.tool_facts import ACTING, Effect, named
 
 if TYPE_CHECKING:
     from tui_agent.core.recovery.policy import RecoveryPolicy
-
-NEVER_OPEN = frozenset({FINISH, ASK_OPERATOR})
-"""Without these an agent can neither end nor ask."""
-
-_ACTS = frozenset({"write", "command"})
-"""Effects by which something can be done; the others only read, ask, finish or plan."""
 
 
 class BreakerPhase(StrEnum):
@@ -112,7 +106,7 @@ class ToolBreakers:
 
     def set_by_hand(self, tool: str, *, opened: bool) -> ToolBreakers:
         """The operator opens a breaker, until they close it, or closes it."""
-        if tool in NEVER_OPEN:
+        if named(tool).effect is Effect.DIALOGUE:
             return self
         if not opened:
             return evolve(self, states=_without(self.states, tool)) if tool in self.states else self
@@ -148,7 +142,7 @@ def _acting(tools: Iterable[str], effects: Mapping[str, str] | None = None) -> f
     """Those of the tools that can change something, as far as it is known."""
     known = effects or {}
     return frozenset(
-        tool for tool in tools if (known[tool] in _ACTS if tool in known else tool not in LOOKING_ONLY)
+        tool for tool in tools if (known[tool] in ACTING if tool in known else not named(tool).looks_only)
     )
 
 
@@ -161,7 +155,8 @@ def _is_last(tool: str, acting: frozenset[str], states: Mapping[str, BreakerStat
 def _after(
     old: BreakerState | None, result: CallResult, iteration: int, policy: RecoveryPolicy, changes: int
 ) -> BreakerState | None:
-    if result.tool in NEVER_OPEN or (old is not None and old.by_hand):
+    # Without its dialogue an agent can neither end nor ask.
+    if result.facts.effect is Effect.DIALOGUE or (old is not None and old.by_hand):
         return old
     if result.status is CallStatus.SUCCEEDED:
         return None

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from tui_agent.call_names import short_input
+from tui_agent.call_names import subject_of
 from tui_agent.core.events import Event
 from tui_agent.core.names import CallState
 from tui_agent.core.projections.entries import (
@@ -141,7 +141,7 @@ def _environment() -> Environment:
         "role": _role,
         "seconds": seconds,
         "short": _short,
-        "subject": lambda call: short_input(call.tool, call.input, getattr(call, "arguments", "")),
+        "subject": lambda call: subject_of(call, getattr(call, "arguments", "")),
         "sums": _sums,
         "words": lambda name: name.replace("_", " "),
     }

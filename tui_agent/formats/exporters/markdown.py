@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from tui_agent.call_names import short_input
+from tui_agent.call_names import subject_of
 from tui_agent.core.events import Event, Outcome
 from tui_agent.core.projections.entries import (
     CallEntry,
@@ -192,9 +192,7 @@ def _call(call: CallEntry) -> Iterator[str]:
     yield f"**Tool** {code(call.tool)}: {call_state(call)}{attempt}{lasted}{_by_rule(call.rule)}"
     yield fenced(input_text(call), "json")
     if call.lane is not None:
-        steps = (
-            f"- {inner.state}: {code(short_input(inner.tool, inner.input))}" for inner in call.lane.calls
-        )
+        steps = (f"- {inner.state}: {code(subject_of(inner))}" for inner in call.lane.calls)
         yield "\n".join(steps)
     if call.diff:
         yield fenced(call.diff, "diff")

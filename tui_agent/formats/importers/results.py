@@ -11,6 +11,7 @@ from typing import Any
 
 from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.faults import rejection_kind
+from tui_agent.formats.importers.tools_of_others import by_other_agents
 from tui_agent.formats.importers.transcript import Call, Result
 from tui_agent.formats.importers.values import content_text, joined, parsed, text_at, value_at
 
@@ -107,23 +108,6 @@ def program_raised(output: str) -> bool:
 
 _PATH_KEYS = ("file_path", "path", "notebook_path", "filename", "file", "target_file", "filepath", "filePath")
 
-EDIT_TOOLS = frozenset(
-    {
-        # Claude Code
-        "Edit", "MultiEdit", "Write", "NotebookEdit", "str_replace_based_edit_tool",
-        # OpenHands and SWE-agent
-        "str_replace_editor", "file_editor", "edit", "create", "insert", "edit_file", "write",
-        # mistral-vibe
-        "write_file", "search_replace",
-        # Gemini CLI
-        "replace",
-        # Codex CLI
-        "apply_patch",
-        # other well-known names
-        "create_file", "replace_in_file", "write_to_file", "insert_edit_into_file",
-    }
-)  # fmt: skip
-
 _VIEWS = {"view", "read", "cat"}
 """Subcommands of the edit tools that only read."""
 
@@ -132,7 +116,7 @@ _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE
 
 def changed_files(tool: str, arguments: dict[str, Any] | None) -> tuple[str, ...]:
     """The files that a successful call of `tool` changed, as the call names them; () for tools that do not edit."""
-    if re.split(r"__|\.", tool)[-1] not in EDIT_TOOLS:  # behind the name of a server or of a group
+    if not by_other_agents(re.split(r"__|\.", tool)[-1]).edits:  # behind the name of a server or of a group
         return ()
     arguments = arguments or {}
     command = arguments.get("command")

@@ -14,6 +14,7 @@ from tui_agent.core.events import EscalationRaised
 from tui_agent.core.names import ABOUT_BUDGET, ABOUT_PLAN, ABOUT_STEPS, OF_NO_FAILURE, CallState
 from tui_agent.core.projections.entries import CallEntry, FaultEntry, OperatorEntry
 from tui_agent.core.recovery.signature import normalise
+from tui_agent.core.tool_facts import named
 from tui_agent.frontend.lines.passages import GAP, Choice, Passage
 from tui_agent.headline import headline, innermost
 from tui_agent.quantities import clock_time
@@ -117,7 +118,7 @@ def subject(
     yield Passage(asked.question, "" if asked.source == ABOUT_PLAN else "bold")
     if asked.tool and asked.source != "ask_operator":
         yield GAP
-        main = main_argument(asked.tool, asked.input)
+        main = main_argument(named(asked.tool), asked.input)
         yield Passage(f"{asked.tool} {asked.input.get(main, '')}".rstrip(), "code", verbatim=True)
         for name, value in asked.input.items():
             if name != main:

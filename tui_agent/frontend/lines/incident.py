@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 
-from tui_agent.call_names import short_input
+from tui_agent.call_names import subject_of
 from tui_agent.core.badge import badge_of
 from tui_agent.core.names import MODEL_CALL, OF_NO_FAILURE, REPLY_FORM, Level
 from tui_agent.frontend.lines.glyphs import BADGES, LEVELS, OUTCOMES
@@ -173,7 +173,7 @@ def incident_name(incident: Incident) -> str:
         return "the model call"
     if incident.key == REPLY_FORM:
         return "the reply's form"
-    return f"{one_line(incident.tool)} {short_input(incident.tool, incident.input)}".strip()
+    return f"{one_line(incident.tool)} {subject_of(incident)}".strip()
 
 
 def _what(state: RunState, incident: Incident, width: int) -> Line:

@@ -11,12 +11,13 @@ from typing import Any
 
 from tui_agent.core.events import Fault
 from tui_agent.core.names import FaultKind
+from tui_agent.core.tool_facts import Effect
 from tui_agent.lab.bench.case import InjectedFault
 from tui_agent.lab.bench.clock import Clock
 from tui_agent.models.protocol import Delta, Model, ModelFault, ModelRequest, Reply
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.registry import ToolRegistry
-from tui_agent.tools.tool import Effect, Tool, ToolContext, ToolOutput, uses_of
+from tui_agent.tools.tool import Tool, ToolContext, ToolOutput, uses_of
 from tui_agent.tools.workspace import Workspace
 
 TOOL_SECONDS = 0.5

@@ -7,12 +7,12 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tui_agent.permissions.uses import Use, Uses
+from tui_agent.core.tool_facts import Effect, Use, Uses
 from tui_agent.terminal_text import sanitize_between_tabs
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.mcp.content import result_text
 from tui_agent.tools.output import DEFAULT_LIMIT, Capture
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
+from tui_agent.tools.tool import ToolContext, ToolOutput
 
 if TYPE_CHECKING:
     from tui_agent.tools.mcp.connection import Connection
