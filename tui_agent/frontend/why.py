@@ -385,7 +385,7 @@ def _attempts(recovery: RecoveryState, key: str) -> str:
         entry = attempts.subject(recovery.policy) or next(iter(attempts.newest_first()), None)
         if entry is None:
             return "no call has failed"
-        call = f"{entry.tool} {short_input(entry.tool, entry.input)}".strip()
+        call = f"{entry.tool} {subject_of(entry)}".strip()
         of = f"{fit_middle(call, _CALL)}: {_of(entry.count, entry.limit, 'failures')}"
     return f"{of}, blocked" if recovery.blocks(entry) else of
 

@@ -177,7 +177,9 @@ class Permissions:
         """Whether no rule with a path denies reading this file, or makes it ask."""
         names = self._look().paths.names(path, self._root)
         return names is not None and not any(
-            rule.names("read_file") and not rule.covers_all and any(rule.matches_path(name) for name in names)
+            any(rule.names(tool) for tool in READS)
+            and not rule.covers_all
+            and any(rule.matches_path(name) for name in names)
             for rule in self._narrowing
         )
 

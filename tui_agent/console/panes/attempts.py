@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tui_agent.call_names import short_input, subject_of, telling_arguments
+from tui_agent.call_names import subject_of, telling_arguments
 from tui_agent.console.panes.pane import Asked, LinePane, newest_rule, not_used, nothing
 from tui_agent.frontend.lines.glyphs import pips
 from tui_agent.frontend.lines.styled import Line, Span, fit, fit_middle, justified, pad, wrap
@@ -122,7 +122,7 @@ class AttemptsPane(LinePane):
         role = "blocked" if blocked or entry.denials else "error" if out_of_tries else "warn"
         loud = f"{role} bold" if out_of_tries or blocked else "blocked" if entry.denials else "muted"
         status = _status(entry, blocked, width)
-        call = short_input(entry.tool, entry.input, telling=telling)
+        call = subject_of(entry, telling=telling)
         room = width - pip_width - tool_width - 2 - len(status) - 1
         left = (
             Span(pad(pips(entry.count, entry.limit), pip_width) + " ", role),

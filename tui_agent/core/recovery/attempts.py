@@ -32,6 +32,7 @@ from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import failure_signature
 from tui_agent.core.recovery.verdict import ATTEMPTS, silent, verdict
 from tui_agent.core.recovery.writes import Writes, program_of, writes
+from tui_agent.core.tool_facts import ToolFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -90,6 +91,7 @@ class AttemptEntry:
     """The change of the workspace that was the last one when it failed last."""
     trials: int = 0
     """Failures with the same error, each after a change of the workspace."""
+    facts: ToolFacts | None = None
     on_trial: bool = False
     """The newest failure was one of them."""
     between: tuple[str, ...] = ()
@@ -208,7 +210,7 @@ class AttemptLedger:
         mark: int,
     ) -> AttemptEntry:
         if old is None:
-            old = AttemptEntry(result.key, result.tool, result.input, limit=self.limit)
+            old = AttemptEntry(result.key, result.tool, result.input, limit=self.limit, facts=result.facts)
         if result.failure is None:
             return evolve(
                 old, denials=old.denials + 1, last_message=result.content, hint="", settled="", words=""

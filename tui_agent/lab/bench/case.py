@@ -16,22 +16,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tui_agent.core.names import FaultKind
+from tui_agent.core.tool_facts import OWN, named
 
 CASES = Path(__file__).with_name("cases")
 
 Visible = Literal["explicit", "implicit", "negative"]
 """explicit: an error says it; implicit: the result is wrong and says nothing; negative: nothing is wrong."""
-
-_MAIN = {
-    "bash": ("command",),
-    "read_file": ("path",),
-    "list_dir": ("path",),
-    "glob": ("pattern",),
-    "grep": ("pattern", "path"),
-    "write_file": ("path", "content"),
-    "edit_file": ("path", "old", "new"),
-}
-"""The arguments of a call that is written as a list: `["edit_file", path, old, new]`."""
 
 
 class CaseError(ValueError):
@@ -53,12 +43,15 @@ class Call:
 
     @classmethod
     def read(cls, value: Sequence[str]) -> Call:
-        """From its list, in which `!` stands before a tool and its raw arguments. Raises `CaseError`."""
+        """Read a call from its list: the tool and its arguments in their order, or `!`, the tool and its raw arguments.
+
+        Raises `CaseError`.
+        """
         if len(value) == 3 and value[0] == "!":
             return cls(value[1], {}, value[2])
-        names = _MAIN.get(value[0]) if value else None
-        if names is None or not 1 < len(value) <= len(names) + 1:
-            raise CaseError(f"{value!r} is no call: name one of {', '.join(_MAIN)}, then its arguments.")
+        names = tuple(named(value[0]).uses) if value else ()
+        if not 1 < len(value) <= len(names) + 1:
+            raise CaseError(f"{value!r} is no call: name one of {', '.join(OWN)}, then its arguments.")
         return cls(value[0], dict(zip(names, value[1:], strict=False)))
 
 
