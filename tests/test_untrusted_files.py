@@ -54,6 +54,7 @@ OWN = {
     "models/images.py": "the session's own copy, without links or waiting, by its digest",
     "models/kept_habits.py": "our own state",
     "models/scenario_file.py": "named by the operator, or comes with the program",
+    "permissions/programs.py": "comes with the program",
     "permissions/runners.py": "comes with the program",
     "playbook/store.py": "our own state",
     "processes.py": "/proc",

@@ -11,7 +11,6 @@ from tui_agent.core.names import Decision
 from tui_agent.core.tool_facts import COMMAND_TOOL
 from tui_agent.permissions.commands import SimpleCommand, Word
 from tui_agent.permissions.programs import (
-    PROGRAMS,
     Program,
     becomes_no_option,
     changes_the_shell,
@@ -19,6 +18,7 @@ from tui_agent.permissions.programs import (
     runs_its_input,
     sets_harmlessly,
     stays_inside,
+    tables,
 )
 from tui_agent.permissions.risky import risky_words
 from tui_agent.permissions.rules import PermissionRule, host_of, literal_pattern, word_matches, words_match
@@ -68,7 +68,7 @@ def covers(rule: PermissionRule, command: SimpleCommand, inside: Callable[[Word]
 def _known(patterns: Sequence[str], command: SimpleCommand) -> tuple[str, Program] | None:
     """What is known of the program, unless the rule is about the interpreter itself, as somebody wrote by hand."""
     known = known_program(command.words)
-    if known is None or known[0] in PROGRAMS or patterns[: known[0].count(" ") + 1] == known[0].split():
+    if known is None or known[0] in tables().rules or patterns[: known[0].count(" ") + 1] == known[0].split():
         return known
     return None
 

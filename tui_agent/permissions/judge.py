@@ -28,6 +28,7 @@ from tui_agent.permissions.programs import (
     is_neutral,
     scripts_within,
     sets_harmlessly,
+    tables,
     within,
 )
 from tui_agent.permissions.readers import Reads, reads_only
@@ -102,7 +103,9 @@ class Permissions:
         """
         if uses is None:
             uses = OF_RULES.get(tool, {"url": Use.SENDS} if isinstance(arguments.get("url"), str) else {})
-        language()  # loading it takes its time, and is part of no judgement
+        # Loading these takes its time, and is part of no judgement.
+        language()
+        tables()
         given = {name: use for name, use in uses.items() if name in arguments}
         if Use.READS in uses.values() and Use.READS not in given.values():
             findings = [self._own_file(tool, Use.READS, ".")]

@@ -6,9 +6,13 @@ Tables and their reading; which rule applies to a command is decided in `judge`.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import takewhile
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from tui_agent.permissions.commands import SimpleCommand, Word, tail_of
 from tui_agent.shell_programs import FILE_WRITERS, FRONTS, RUNNERS, SHELLS, WRAPPERS, base_name, interprets
@@ -51,171 +55,48 @@ class Program:
         return f"the options {' '.join(known)}" if known else "no options"
 
 
-_READS = Program()
+class Tables(NamedTuple):
+    """The programs of `programs.toml`, by name."""
+
+    rules: Mapping[str, Program]
+    """Programs that act only as their own name says, with what keeps them so."""
+    modules: Mapping[str, Program]
+    """Programs that may stand behind `python -m` or `uv run`, which by themselves can run anything."""
+    reads: Mapping[str, Program]
+    """Programs that only read."""
 
 
-def _only(
-    options: str = "",
-    letters: str = "",
+@cache
+def tables() -> Tables:
+    """Read the tables, which takes some milliseconds the first time."""
+    given = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    groups = {f"@{name}": options for name, options in given.pop("groups").items()}
+    found = Tables({}, {}, {})._asdict()
+    for table, rows in given.items():
+        for names, row in rows.items():
+            program = _program(groups, **row)
+            for each in (table, *row.get("also", ())):
+                found[each].update(dict.fromkeys(names.split(", "), program))
+    return Tables(**found)
+
+
+def _program(
+    groups: Mapping[str, str],
+    options: str | None = None,
     *,
-    sets: bool = True,
-    changes: bool = False,
-    such: str = "",
-    never: str = "",
+    examples: Any = (),
+    also: Any = (),
+    **fields: Any,
 ) -> Program:
-    return Program(
-        frozenset(options.split()), letters, sets, changes, such or Program.such, never or Program.never
-    )
+    for name, text in groups.items():
+        options = options and options.replace(name, text)
+    return Program(None if options is None else frozenset(options.split()), **fields)
 
-
-_CARGO = (
-    "--release --all --workspace --lib --bins --tests --examples --benches --all-targets --all-features "
-    "--no-default-features --features --package --test --bin --no-run --no-fail-fast --offline --locked --doc "
-    "--exclude --quiet --verbose"
-)
-_GO = "-v -run -count -race -short -timeout -bench -benchmem -cover -failfast -parallel -json -tags"
-_SCRIPT = _only("--silent", "s", never="--script-shell=other")
-"""A script of a package, which is handed no options: what they would do, only the script knows."""
-PROGRAMS: dict[str, Program] = {
-    **dict.fromkeys(
-        ("ls", "cat", "head", "tail", "wc", "nl", "cut", "tr", "grep", "egrep", "fgrep", "stat", "du", "df", "pwd",
-         "echo", "basename", "dirname", "realpath", "readlink", "which", "cmp", "comm", "md5sum", "sha1sum",
-         "sha256sum", "uname", "whoami", "id", "true", "false"),
-        _READS,
-    ),
-    # rg: --pre, --hostname-bin and -z run programs. diff: -l runs pr.
-    "rg": _only(
-        "--files --hidden --no-ignore --count --files-with-matches --files-without-match --fixed-strings --glob "
-        "--ignore-case --smart-case --case-sensitive --invert-match --line-number --no-heading --only-matching "
-        "--word-regexp --line-regexp --type --type-not --max-count --max-depth --after-context --before-context "
-        "--context --multiline --pcre2 --json --sort --stats --regexp",
-        "ABCFHIMNPSUceghilmnopqstuvwx",
-    ),
-    "diff": _only(
-        "--unified --brief --recursive --ignore-all-space --ignore-space-change --ignore-blank-lines --side-by-side "
-        "--ignore-case --new-file --text --exclude --minimal --report-identical-files",
-        "abBcEiNqrsuUwy",
-    ),
-    # sort: --compress-program runs, -o writes, -T and --files0-from name files.
-    "sort": _only(
-        "--reverse --unique --numeric-sort --general-numeric-sort --human-numeric-sort --version-sort --key --stable "
-        "--field-separator --ignore-case --ignore-leading-blanks --dictionary-order --month-sort --random-sort --check "
-        "--zero-terminated --merge --debug --parallel --buffer-size",
-        "bdfghiMnRrVkstuzmcCS",
-    ),
-    # find: -exec and -ok run, -delete deletes, -fprint and its kind write.
-    "find": _only(
-        "-name -iname -path -ipath -wholename -regex -iregex -regextype -type -size -empty -newer -mtime -mmin -atime "
-        "-amin -ctime -cmin -perm -user -group -links -inum -samefile -executable -readable -writable -maxdepth "
-        "-mindepth -depth -xdev -prune -quit -print -print0 -printf -ls -not -and -or -a -o -true -false -daystart"
-    ),
-    # make: --eval, -E and variables run what they hold, -f and -I name files, -C a folder.
-    "make": _only(
-        "--jobs --keep-going --silent --quiet --dry-run --just-print --always-make --ignore-errors --question "
-        "--load-average --output-sync --print-directory --no-print-directory --trace --version --touch",
-        "jksnBiqlOwvt",
-        sets=False,
-        changes=True,
-    ),
-    # pytest: -p, -c, -o, -W, --rootdir, --pyargs and --basetemp load, configure or delete.
-    "pytest": _only(
-        "--lf --last-failed --ff --failed-first --nf --sw --stepwise --co --collect-only --tb --maxfail --exitfirst "
-        "--durations --durations-min --quiet --verbose --no-header --no-summary --showlocals --setup-show --color "
-        "--strict-markers --runxfail --deselect --ignore --count --cov --cov-report --timeout",
-        "qvxslknmrf",
-        such="-x tests/other.py",
-        never="-p other",
-    ),
-    # ruff's -o writes, --fix edits, --config names a file.
-    "ruff check": _only(
-        "--no-fix --diff --select --ignore --extend-select --statistics --show-files "
-        "--output-format --preview --no-cache --quiet --verbose --exit-zero --target-version --line-length",
-        "qvn",
-        never="--fix",
-    ),
-    "ruff format": _only("--check --diff --preview --quiet --verbose --no-cache --target-version --line-length", "qvn"),
-    # mypy: --python-executable runs a program, --install-types installs, --config-file and reports name files.
-    "mypy": _only(
-        "--strict --pretty --no-error-summary --show-error-codes --show-error-context --show-column-numbers "
-        "--ignore-missing-imports --no-incremental --check-untyped-defs --disallow-untyped-defs --warn-unreachable "
-        "--explicit-package-bases --namespace-packages --python-version --platform --package --module",
-        "pmv",
-    ),
-    # cargo: --config and -Z set programs to run; test: names, and the test program's own options behind `--`.
-    "cargo test": _only(f"{_CARGO} --nocapture --test-threads --ignored --include-ignored --exact", "qvrpj"),
-    "cargo build": _only(_CARGO, "qvrpj"),
-    "cargo check": _only(_CARGO, "qvrpj"),
-    "cargo clippy": _only(_CARGO, "qvrpj"),
-    # go: -exec, -toolexec, -vettool, -overlay and the linker's flags run or replace things.
-    "go test": _only(_GO),
-    "go build": _only("-v -race -tags"),
-    "go vet": _only("-v -tags -json"),
-    **dict.fromkeys(("npm test", "pnpm test", "yarn test"), _SCRIPT),
-    # git: -c, --output, --ext-diff, --textconv and -O run or write.
-    "git status": _only("--short --branch --porcelain --long --ignored --untracked-files", "sbu"),
-    "git diff": _only(
-        "--stat --cached --staged --name-only --name-status --numstat --shortstat --word-diff --unified --check "
-        "--exit-code --quiet --no-color --ignore-all-space --ignore-space-change --no-ext-diff --no-textconv",
-        "wbpU",
-    ),
-    "git log": _only(
-        "--oneline --stat --graph --all --decorate --name-only --name-status --max-count --since --until --author "
-        "--grep --follow --no-color --patch --reverse --no-merges --format --pretty --no-ext-diff --no-textconv",
-        "np",
-    ),
-    "git show": _only(
-        "--stat --oneline --name-only --name-status --no-color --patch --no-patch --format --pretty --unified "
-        "--no-ext-diff --no-textconv",
-        "psU",
-    ),
-    # git merge, cherry-pick, revert: a strategy is a program that is named.
-    "git merge": _only(
-        "--ff --no-ff --ff-only --squash --no-commit --no-edit --abort --continue --quit --quiet --verbose --stat",
-        "qv",
-        changes=True,
-    ),
-    **dict.fromkeys(
-        ("git cherry-pick", "git revert"),
-        _only("--no-commit --no-edit --abort --continue --skip --quit --signoff --mainline", "nxsm", changes=True),
-    ),
-    # git push, fetch, pull: --receive-pack, --upload-pack and --exec run, here where the place is a folder.
-    "git push": _only(
-        "--force --force-with-lease --tags --set-upstream --dry-run --delete --all --follow-tags --no-verify "
-        "--porcelain --quiet --verbose --atomic --prune --progress",
-        "fudnqv",
-        changes=True,
-    ),
-    "git fetch": _only(
-        "--all --tags --prune --prune-tags --depth --unshallow --dry-run --force --no-tags --quiet --verbose "
-        "--progress",
-        "pftanqv",
-        changes=True,
-    ),
-    "git pull": _only(
-        "--rebase --no-rebase --ff-only --ff --no-ff --all --tags --prune --autostash --depth --quiet --verbose "
-        "--no-edit --no-commit",
-        "rpqv",
-        changes=True,
-    ),
-}  # fmt: skip
-"""Programs that act only as their own name says, with what keeps them so."""
 
 LEADS_OUT = re.compile(r"(?:^|[=:,])[/~]|^-[^=]*/|(?:^|[/=:,])\.\.(?:[/=:,]|$)")
 """A path that may be outside the workspace."""
 SINKS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/zero"})
 
-
-_MODULES = {
-    **{name: PROGRAMS[name] for name in ("pytest", "mypy", "ruff check", "ruff format")},
-    "unittest": _only(
-        "--verbose --quiet --failfast --buffer --locals --catch --durations --start-directory --pattern",
-        "vqfbcksp",
-        such="tests/other.py",
-    ),
-    "py_compile": _only(),
-    "compileall": _only("", "qfl"),
-}
-"""Programs that may stand behind `python -m` or `uv run`, which by themselves can run anything."""
 _THROUGH = re.compile(r"(?:python[\d.]*|pypy[\d.]*) -m|(?:uv|poetry|pdm|pipenv|rye) run")
 _RUNS_A_SCRIPT = re.compile(r"(?:npm|pnpm|yarn|bun) run")
 _STEP = re.compile(
@@ -231,9 +112,9 @@ def known_program(words: Sequence[Word]) -> tuple[str, Program] | None:
     texts = [word.text for word in takewhile(lambda word: word.kind == "literal", words[:4])]
     first, behind = " ".join(texts[:2]), texts[2:]
     if behind and _RUNS_A_SCRIPT.fullmatch(first) and _STEP.fullmatch(behind[0]):
-        return f"{first} {behind[0]}", _SCRIPT
+        return f"{first} {behind[0]}", tables().rules["npm test"]
     through = bool(behind) and _THROUGH.fullmatch(first) is not None
-    table, names = (_MODULES, behind) if through else (PROGRAMS, texts)
+    table, names = (tables().modules, behind) if through else (tables().rules, texts)
     for length in (2, 1):
         name = " ".join(names[:length])
         if len(names) >= length and name in table:

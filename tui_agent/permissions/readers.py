@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tui_agent.permissions.commands import SimpleCommand, Word
-from tui_agent.permissions.programs import PROGRAMS, Program, sets_harmlessly
+from tui_agent.permissions.programs import sets_harmlessly, tables
 
 
 @dataclass(frozen=True)
@@ -47,95 +47,6 @@ _VERSIONS = re.compile(
 there runs in their place."""
 
 
-def _only(options: str = "", letters: str = "") -> Program:
-    return Program(frozenset(options.split()), letters)
-
-
-_WHOLE: dict[str, Program] = {
-    **{name: PROGRAMS[name] for name in ("rg", "diff", "sort", "find")},
-    # wc, du: --files0-from reads what a file names, -X of du a file of patterns.
-    "wc": _only("--bytes --chars --words --lines --max-line-length --total", "cmwlL"),
-    "du": _only(
-        "--all --apparent-size --bytes --total --human-readable --max-depth --summarize --si --threshold --exclude "
-        "--separate-dirs --one-file-system --time --null --dereference-args --count-links",
-        "abcDhHklLmPSstdx0",
-    ),
-    # file: -C compiles, -f reads names from a file, -m a file of rules, -z and -Z run what unpacks.
-    "file": _only("--brief --mime --mime-type --mime-encoding --dereference --no-dereference --keep-going", "bhikLN0r"),
-    # tree: -o writes, -R with -H and -L too.
-    "tree": _only(
-        "--dirsfirst --filesfirst --noreport --prune --gitignore --du --charset --sort --filelimit --matchdirs "
-        "--ignore-case --inodes --device",
-        "adfiCFhDLIPpstJnNQrSugxv",
-    ),
-    "uniq": _only("--count --repeated --unique --ignore-case --zero-terminated --all-repeated", "cdDuiz"),
-    "date": _only("--utc --universal --iso-8601 --rfc-3339 --rfc-email --date --reference", "uRIdr"),
-    "jq": _only(
-        "--raw-output --compact-output --sort-keys --slurp --null-input --arg --argjson --args --exit-status "
-        "--raw-input --join-output --tab --indent --monochrome-output --ascii-output",
-        "rcsSnjeRMa",
-    ),
-}  # fmt: skip
-_GIT_COMMON = "--no-ext-diff --no-textconv --no-color --color=never --"
-_DIFFS = (
-    "--stat --name-only --name-status --numstat --shortstat --summary --word-diff --unified --check --quiet "
-    "--ignore-all-space --ignore-space-change --ignore-blank-lines --find-renames --find-copies --diff-filter "
-    "--patch --no-patch --no-renames --minimal --patience --histogram --diff-algorithm --exit-code --full-index "
-    "--abbrev --raw --function-context --pickaxe-all --pickaxe-regex --compact-summary --dirstat --relative "
-    f"--src-prefix --dst-prefix --no-prefix --stat-width {_GIT_COMMON}"
-)
-_COMMITS = (
-    "--oneline --graph --all --decorate --no-decorate --max-count --skip --since --until --after --before --author "
-    "--committer --grep --follow --reverse --no-merges --merges --first-parent --format --pretty --abbrev-commit "
-    "--date --branches --tags --remotes --left-right --cherry-pick --cherry-mark --topo-order --date-order --source "
-    f"--regexp-ignore-case --invert-grep --boundary --ancestry-path --cc --not --no-notes {_DIFFS}"
-)
-_GIT: dict[str, Program] = {
-    "status": _only(
-        "--short --branch --porcelain --long --ignored --untracked-files --show-stash --ahead-behind "
-        "--no-ahead-behind --renames --no-renames --column --ignore-submodules --verbose --null",
-        "sbuvz",
-    ),
-    "diff": _only(f"--cached --staged --merge-base --no-index --ours --theirs --base {_DIFFS}", "wbpUMCRazDs"),
-    "log": _only(_COMMITS, "npUMCSGLiwbs"),
-    "show": _only(_COMMITS, "npUMCswb"),
-    "shortlog": _only("--summary --numbered --email --since --until --author --no-merges --all", "nse"),
-    "blame": _only("--porcelain --line-porcelain --show-email --date --since --abbrev --root", "LlswMCep"),
-    "rev-parse": _only(
-        "--abbrev-ref --short --verify --quiet --show-toplevel --show-prefix --show-cdup --git-dir --git-common-dir "
-        "--is-inside-work-tree --is-bare-repository --symbolic-full-name --all --branches --tags --remotes "
-        "--absolute-git-dir --show-superproject-working-tree",
-        "q",
-    ),
-    "rev-list": _only(
-        "--count --all --max-count --since --until --author --no-merges --merges --first-parent --reverse "
-        "--left-right --oneline --branches --tags --remotes --abbrev-commit",
-        "n",
-    ),
-    "ls-files": _only(
-        "--cached --deleted --modified --others --ignored --stage --unmerged --exclude-standard --full-name "
-        "--error-unmatch --directory --no-empty-directory --eol --abbrev --debug",
-        "cdmoisuztv",
-    ),
-    "ls-tree": _only("--name-only --name-status --long --full-name --full-tree --abbrev --object-only", "rdtlz"),
-    "cat-file": _only("", "tsep"),
-    "merge-base": _only("--all --octopus --is-ancestor --independent --fork-point", "a"),
-    "describe": _only("--tags --always --dirty --long --abbrev --match --all --contains --exact-match --first-parent"),
-    "name-rev": _only("--name-only --tags --always"),
-    "show-ref": _only("--head --heads --tags --branches --hash --abbrev --verify --dereference --quiet", "dsq"),
-    "for-each-ref": _only("--count --sort --format --points-at --merged --no-merged --contains --no-contains"),
-    "count-objects": _only("--verbose --human-readable", "vH"),
-    "grep": _only(
-        "--cached --ignore-case --word-regexp --invert-match --line-number --column --files-with-matches "
-        "--files-without-match --name-only --count --extended-regexp --fixed-strings --perl-regexp --basic-regexp "
-        "--heading --break --show-function --function-context --context --after-context --before-context --untracked "
-        "--no-index --all-match --max-depth --only-matching --quiet --text --and --or --not --full-name --no-color --",
-        "IiwvhHEGPFnlLczoqWpABCea",
-    ),
-    "version": _only(),
-}  # fmt: skip
-"""By subcommand. Left out are --output, --ext-diff, --textconv, --show-signature, -O and what else runs or writes
-(git-diff(1), git-log(1), git-grep(1), git-cat-file(1))."""
 _GIT_WALKS = frozenset({"diff", "log", "show", "blame", "cat-file", "grep"})
 """Those that print what files hold, or held."""
 _LISTS: dict[str, Sequence[re.Pattern[str]]] = {
@@ -192,7 +103,7 @@ def reads_only(command: SimpleCommand) -> Reads | None:
     if name in _PLAIN:
         walks = name.endswith("grep") and _recursive(texts)
         return Reads(program, walks=walks, opens=_opened(name, rest))
-    known = _WHOLE.get(name)
+    known = tables().reads.get(name)
     if known is None:
         return None
     if not all(known.takes(text) or _of_its_own(name, text) for text in texts):
@@ -397,7 +308,7 @@ def _lists(name: str, texts: Sequence[str]) -> bool:
 
 
 def _shows(name: str, texts: Sequence[str]) -> bool:
-    known = _GIT.get(name)
+    known = tables().reads.get(f"git {name}")
     if known is None:
         return False
     options = _before_paths(texts)

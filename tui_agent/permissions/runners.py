@@ -2,7 +2,7 @@
 
 One table (`runners.txt`), from the programs' own manuals: 112 of its 847 names were found beside an option that stands
 there in the manual pages of Debian 12, of 53 more the page was looked at, and 682 rest on memory of them. Where a
-program is dangerous by an option alone and its others are known, it stands in `programs.PROGRAMS` instead, and a rule
+program is dangerous by an option alone and its others are known, it stands in `programs.toml` instead, and a rule
 covers those.
 """
 
