@@ -84,6 +84,7 @@ OWN = {
     "store/session_store.py": "our own state",
     "store/trust_file.py": "our own state",
     "tools/background.py": "the output of a command, in a file that we make",
+    "tools/failure_hints.py": "comes with the program",
     "tools/ignore.py": "goes by one descriptor itself, without links or waiting: a walk opens thousands",
     "tools/output.py": "the output of a command, in a file that we made",
     "tools/running.py": "pipes",

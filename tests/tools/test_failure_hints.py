@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
+import tomllib
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from tests.tools.box import Box
 from tui_agent.config.sections import HintRule, RecoverySettings
+from tui_agent.tools import failure_hints
 from tui_agent.tools.failure_hints import hint_for
 
 FILES = {
@@ -164,3 +168,22 @@ def test_a_long_error_takes_no_time(full: Box, text: str) -> None:
     started = time.process_time()
     assert hint_for("bash", {"command": "x"}, text, full.workspace, [(rule.pattern, rule.hint)]) == ""
     assert time.process_time() - started < 3
+
+
+TABLE: list[dict[str, Any]] = tomllib.loads(
+    Path(failure_hints.__file__).with_suffix(".toml").read_text("utf-8")
+)["error"]
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row["examples"][0][:40])
+def test_a_row_of_the_table_takes_its_examples_and_needs_each_pattern(row: dict[str, Any]) -> None:
+    """Rows that are said by one function count as one."""
+    said = (row.get("hint", ""), row.get("says", ""))
+    patterns = failure_hints._table().patterns
+    own = [error for made, error in patterns if made == said]
+    for line in row["examples"]:
+        first = next((error for _, error in patterns if error.search(line)), None)
+        assert first in own, f"{line}: taken by {first and first.pattern}"
+    alike = [other for other in TABLE if (other.get("hint", ""), other.get("says", "")) == said]
+    lines = [line for other in alike for line in other["examples"]]
+    assert not [error.pattern for error in own if not any(map(error.search, lines))]

@@ -1,4 +1,4 @@
-"""What would help with a failure, where the error itself does not say it: patterns of errors and their hints.
+"""What would help with a failure if the error itself does not say it: hints for the errors of `failure_hints.toml`.
 
 A hint knows the workspace: it names the file, script or interpreter that is there, and where there is one the call that
 is ready to be made. It is bounded, and made in bounded time. Patterns look at one line each, the last one first: of a
@@ -15,12 +15,14 @@ import re
 import shutil
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from tui_agent.core.tool_facts import COMMAND_TOOL
 from tui_agent.tools.hints import nearest_paths
 from tui_agent.tools.workspace import WallError, Workspace, either, quoted
 
@@ -131,12 +133,38 @@ _CHANGES = re.compile(
 """Commands in which another path could do harm."""
 
 
-@dataclass(frozen=True)
-class _Rule:
-    """`pattern` and what to say where a line of a command's error holds it."""
+class _Row(NamedTuple):
+    """What to say of errors of one kind: a text, or the function that makes it."""
 
-    pattern: re.Pattern[str]
-    hint: str | Callable[[_Failure], str]
+    hint: str = ""
+    says: str = ""
+
+    def of(self, failure: _Failure) -> str:
+        """Say what would help; "" if nothing would."""
+        return self.hint or _SAID_BY[self.says](failure)
+
+
+class _Table(NamedTuple):
+    """What `failure_hints.toml` holds."""
+
+    patterns: Sequence[tuple[_Row, re.Pattern[str]]]
+    packages: Mapping[str, str]
+    """Packages of modules that are known, by the module's name."""
+    instead: Mapping[str, Sequence[str]]
+    """Programs that do the work of another, by its name."""
+
+
+@cache
+def _table() -> _Table:
+    """Read the table, when the first command has failed."""
+    given = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    patterns = [
+        (_Row(row.get("hint", ""), row.get("says", "")), re.compile(pattern.replace("@path", _PATH)))
+        for row in given["error"]
+        for pattern in row["patterns"]
+    ]
+    same = {name: name for name in given["same_name"]["packages"].split()}
+    return _Table(patterns, same | given["packages"], given["instead"])
 
 
 def hint_for(
@@ -159,18 +187,14 @@ def hint_for(
         if any(_compiled(pattern).search(line) for line in shown):
             return hint[:_LONGEST]
     # The other tools say themselves what would help.
-    if tool != "bash":
+    if tool != COMMAND_TOOL:
         return ""
     command = str(arguments.get("command", ""))
     for line in _speaking(message):
-        for rule in _RULES:
-            if (match := rule.pattern.search(line)) is not None:
-                found = rule.hint
-                made = (
-                    found if isinstance(found, str) else found(_Failure(command, message, match, workspace))
-                )
-                if made:
-                    return made if len(made) <= _LONGEST else f"{made[: _LONGEST - 4]} ..."
+        for row, error in _table().patterns:
+            match = error.search(line)
+            if match is not None and (made := row.of(_Failure(command, message, match, workspace))):
+                return made if len(made) <= _LONGEST else f"{made[: _LONGEST - 4]} ..."
     return ""
 
 
@@ -225,25 +249,6 @@ def _end_of_traceback(lines: Sequence[str]) -> int:
 
 
 _STDLIB = frozenset(sys.stdlib_module_names) - {"distutils"} | {"tomllib", "zoneinfo", "graphlib"}
-_PACKAGES = {
-    "yaml": "pyyaml", "cv2": "opencv-python", "PIL": "pillow", "sklearn": "scikit-learn", "bs4": "beautifulsoup4",
-    "dotenv": "python-dotenv", "dateutil": "python-dateutil", "git": "GitPython", "serial": "pyserial",
-    "jwt": "PyJWT", "Crypto": "pycryptodome", "attr": "attrs", "docx": "python-docx", "fitz": "pymupdf",
-    "pkg_resources": "setuptools", "distutils": "setuptools", "MySQLdb": "mysqlclient", "skimage": "scikit-image",
-    "psycopg2": "psycopg2-binary", "OpenSSL": "pyOpenSSL", "zmq": "pyzmq", "magic": "python-magic",
-    "jose": "python-jose", "multipart": "python-multipart", "slugify": "python-slugify", "google": "protobuf",
-}  # fmt: skip
-"""Modules whose package has another name."""
-_SAME_NAME = frozenset({
-    "aiohttp", "attrs", "black", "boto3", "celery", "click", "coverage", "cryptography", "django", "docutils",
-    "fastapi", "flake8", "flask", "gunicorn", "h5py", "httpx", "hypothesis", "isort", "jinja2", "jsonschema",
-    "lxml", "markdown", "matplotlib", "mypy", "networkx", "nltk", "numba", "numpy", "openpyxl", "pandas",
-    "paramiko", "pip", "polars", "psutil", "pyarrow", "pydantic", "pygments", "pylint", "pytest", "redis",
-    "requests", "rich", "ruff", "scipy", "seaborn", "setuptools", "sphinx", "sqlalchemy", "starlette",
-    "statsmodels", "sympy", "tabulate", "tensorflow", "toml", "torch", "torchvision", "tox", "tqdm",
-    "transformers", "typer", "uvicorn", "websockets", "wheel", "xarray",
-})  # fmt: skip
-"""Modules in wide use whose package has their name."""
 
 
 def _missing_module(failure: _Failure) -> str:
@@ -302,7 +307,7 @@ def _not_installed(failure: _Failure, top: str) -> str:
     if needed:
         return f"The module {quoted(top)} is not installed. The workspace has {quoted(needed)}: try '{how}'."
     used = re.search(r"[\w./-]*python[\d.]*(?= )", failure.command)
-    package = _PACKAGES.get(top, top if top in _SAME_NAME else "")
+    package = _table().packages.get(top, "")
     if not package:
         # No call is made up for a package that nobody knows: whoever has that name could be anybody.
         return (
@@ -322,10 +327,6 @@ def _missing_node_module(failure: _Failure) -> str:
     return ""
 
 
-_INSTEAD = {
-    "python": ("python3",), "pip": ("pip3", "python3"), "python3": ("python",), "vim": ("vi",), "nodejs": ("node",),
-    "docker-compose": ("docker",), "wget": ("curl",), "curl": ("wget",), "ripgrep": ("rg",), "fdfind": ("fd",),
-}  # fmt: skip
 _AS_MODULE = frozenset(
     {"pip", "pip3", "pytest", "ruff", "mypy", "black", "flake8", "tox", "coverage", "isort"}
 )
@@ -375,7 +376,7 @@ def _command_not_found(failure: _Failure) -> str:
             )
         )
         return f"{quoted(name)} is not on the PATH: try 'python3 -m {name}'.{again}"
-    other = next((program for program in _INSTEAD.get(name, ()) if shutil.which(program)), "")
+    other = next((program for program in _table().instead.get(name, ()) if shutil.which(program)), "")
     if other:
         return f"{quoted(name)} is not installed, but {quoted(other)} is."
     script = failure.has(*(f"{name}.{ending}" for ending in _RUNNERS))
@@ -535,103 +536,20 @@ _SERVES = re.compile(
 )
 
 
-def _rule(pattern: str, hint: str | Callable[[_Failure], str]) -> _Rule:
-    return _Rule(re.compile(pattern), hint)
-
-
-_NOTHING_LISTENS = (
-    "Nothing listens there. What a call leaves running in the background ends with it: start the server in the "
-    "same command as what needs it, and wait until it listens."
-)
-_NO_NETWORK = (
-    "The name cannot be resolved: there may be no network here. Do without it, or use what is installed."
-)
-
-
 def _not_permitted(failure: _Failure) -> str:
     if re.search(r"dial unix|docker\.sock|publickey", failure.match.string):
         return ""
     return "The permissions do not allow it: write inside the workspace, and look at 'ls -l' before changing a mode."
 
 
-_UNREADABLE_BY_THE_SHELL = (
-    "The shell could not read the command: check its quotation marks, or write the text to a file with "
-    "write_file and run that."
-)
-_PATH = r"['\"`‘]?([^\s:'\"`‘’]{1,200})['\"`’]?"
+_PATH = r"""['\"`‘]?([^\s:'\"`‘’]{1,200})['\"`’]?"""
 
-_RULES: tuple[_Rule, ...] = (
-    _rule(_TIMED_OUT.pattern, _timed_out),
-    _rule(r"(?:ModuleNotFoundError: |^ImportError: |python[\d.]*: )No module named '?([\w.]{1,100})", _missing_module),
-    _rule(r"Cannot find (?:module|package) '([^'\n]{1,200})'", _missing_node_module),
-    _rule(r"externally-managed-environment", (
-        "The system's Python takes no packages: make an environment (python3 -m venv .venv) and use "
-        "'.venv/bin/python -m pip install …'."
-    )),
-    _rule(r"^pyenv: ([\w.-]{1,100}): command not found$", _other_versions),
-    _rule(r"^(?P<path>[\w./-]{1,200}\.(?:py|js|mjs|rb|pl)): (?:line )?\d+: (?:[Ss]yntax error|import: )",
-          _wrong_interpreter),
-    _rule(r"^(?P<by>[^\n:]{0,80}): (?:(?:line )?\d+: )?(?P<name>[\w./+-]{1,100}): (?:command )?not found$",
-          _command_not_found),
-    _rule(r"^(?P<by>zsh|fish): (?:command not found|Unknown command): (?P<name>[\w./+-]{1,100})$", _command_not_found),
-    _rule(r"^(?P<by>(?:/usr/bin/)?env): (?P<name>[‘'][\w./+-]{1,100}[’']): No such file or directory$",
-          _command_not_found),
-    _rule(r"^(?P<by>g?make)(?:\[\d+\])?: (?P<name>[\w+-]{1,100}): No such file or directory$", _command_not_found),
-    _rule(r"(?P<by>exec): \"(?P<name>[\w./+-]{1,100})\": executable file not found in \$PATH", _command_not_found),
-    _rule(r"[Mm]issing script: \"?([\w:.-]{1,100})", _unknown_script),
-    _rule(r"No rule to make target [`'\"]([^`'\"\n]{1,200})['\"]\.", _unknown_target),
-    _rule(r"No rule to make target [`'\"]([^`'\"\n]{1,200})['\"], needed by", _missing_file),
-    _rule(r"error: unrecognized arguments: ([^\n]{1,200})", _unknown_option),
-    _rule(r"^CONFLICT .{0,200}Merge conflict in ([^\n]{1,200})$", _conflict),
-    _rule(r"because you have unmerged files|^\S+: needs merge$|[Yy]ou have unmerged paths|unresolved conflict", (
-        "A merge is not finished: 'git status' names the files. Resolve their '<<<<<<<' marks and 'git add' them, or "
-        "go back with 'git merge --abort'."
-    )),
-    _rule(r"^fatal: not a git repository", (
-        "The workspace is no git repository: do without git, or run 'git init' first."
-    )),
-    _rule(r"^fatal: (?:detected )?(?:dubious ownership|unsafe repository)", (
-        "The repository belongs to another user: use 'git -c safe.directory=\"$PWD\" …' for this command."
-    )),
-    _rule(r"[Aa]ddress already in use|\bEADDRINUSE\b|\b[Pp]ort \d+ is (?:already )?(?:in use|allocated)", _port_in_use),
-    _rule(r"\bConnectionRefusedError\b|\bECONNREFUSED\b|[Cc]onnection refused[\W\d]{0,20}$|\[Errno 111\]"
-          r"|\[WinError 10061\]|^curl: \(7\)|[Cc]onnection refused \(os error 111\)", _NOTHING_LISTENS),
-    _rule(r"\bENOTFOUND\b|\bEAI_AGAIN\b|[Cc]ould not resolve host|[Tt]emporary failure in name resolution"
-          r"|[Nn]ame or service not known|nodename nor servname provided|: no such host\b|\bUnknownHostException\b"
-          r"|[Tt]emporary failure resolving|getaddrinfo failed", _NO_NETWORK),
-    _rule(r"\bEACCES\b.{0,100}:\d{1,4}$|bind.{0,100}[Pp]ermission denied", (
-        "Ports below 1024 need rights that are not there: use one above."
-    )),
-    _rule(r"^(?:[^\n:]{0,80}: (?:(?:line )?\d+: )?)?([\w./+-]{1,200}): Permission denied$", _not_executable),
-    _rule(r"^PermissionError: |\bEACCES: permission denied|: [Pp]ermission denied$|[’'\"]: Operation not permitted$"
-          r"|\[Errno 13\] Permission denied"
-          r"|[Pp]ermission denied \(os error 13\)|\bAccessDeniedException\b|\(Permission denied\)$", _not_permitted),
-    _rule(r"[Nn]o space left on device|\[Errno 28\]|\bENOSPC: no space", (
-        "The disk is full: make room first ('df -h .' shows how much there is)."
-    )),
-    _rule(r"unexpected EOF while looking for matching|Unterminated quoted string", _UNREADABLE_BY_THE_SHELL),
-    _rule(r"^(?:ba|da)?sh: (?:-c: )?(?:line )?\d+: [Ss]yntax error"
-          r"(?: near unexpected token|: (?!unexpected).{0,40} unexpected)",
-          _UNREADABLE_BY_THE_SHELL),
-    # A file that is not there, as each program says it.
-    _rule(r"[Nn]o such file or directory: ['\"]([^'\"\n]{1,200})['\"]", _missing_file),
-    _rule(r"ENOENT: no such file or directory, \w+ '([^'\n]{1,200})'", _missing_file),
-    _rule(r"file or directory not found: (\S{1,200})$", _missing_file),
-    _rule(r"can't open file ['\"]([^'\"\n]{1,200})['\"]", _missing_file),
-    _rule(r"Template(?:NotFound|DoesNotExist): ['\"]?([\w./-]{1,200})['\"]?$", _missing_file),
-    _rule(r"FileNotFoundException: ([^\n(]{1,200}?) \(No such file", _missing_file),
-    _rule(r"NoSuchFileException: (\S{1,200})$", _missing_file),
-    _rule(r"rb_sysopen - (\S{1,200})", _missing_file),
-    _rule(r"(?:open|stat|lstat|read) ([^\s:]{1,200}): no such file or directory$", _missing_file),
-    _rule(rf"[Cc]ould(?: not|n't) (?:open|read)(?: input)?(?: file)?:? {_PATH}(?:$|: No such file)", _missing_file),
-    _rule(rf"[Cc](?:annot|an't) (?:open|read|stat|access|find)(?: perl script| patch)? {_PATH}(?: for reading)?"
-          r"(?:$|: No such file)", _missing_file),
-    _rule(r"error: '?([^'\s:]{1,200})'?(?: file not found|: No such file or directory)$", _missing_file),
-    _rule(rf"^{_PATH}: error: Cannot read file: No such file", _missing_file),
-    _rule(r"(?:include|require)(?:_once)?\(([^)\s]{1,200})\): Failed to open stream: No such file", _missing_file),
-    _rule(r"^\S+: fatal error: '?([^'\s:]{1,200})'?(?: file not found|: No such file)", _missing_file),
-    _rule(r"error TS6053: File '([^'\n]{1,200})' not found", _missing_file),
-    _rule(r"pathspec '([^'\n]{1,200})' did not match any file", _missing_file),
-    _rule(rf"{_PATH}: (?:Cannot open: )?No such file or directory(?: at \S+ line \d+\.| \(os error 2\))?$",
-          _missing_file),
-)  # fmt: skip
+_SAID_BY: Mapping[str, Callable[[_Failure], str]] = {
+    said.__name__.removeprefix("_"): said
+    for said in (
+        _timed_out, _missing_module, _missing_node_module, _other_versions, _wrong_interpreter, _command_not_found,
+        _unknown_script, _unknown_target, _missing_file, _unknown_option, _conflict, _port_in_use, _not_executable,
+        _not_permitted,
+    )
+}  # fmt: skip
+"""What a row of the table names as the function that says its hint."""
