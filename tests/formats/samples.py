@@ -536,19 +536,4 @@ def write(folder: Path, name: str) -> Path:
     return path
 
 
-NAMES = (
-    "claude_code",
-    "codex",
-    "openhands",
-    "openhands_folder",
-    "openhands_results",
-    "mini_swe_agent",
-    "mini_swe_agent_list",
-    "swe_agent",
-    "mistral_vibe",
-    "mistral_vibe_one_file",
-    "tau_bench",
-    "openai_messages",
-    "openai_messages_list",
-    "openai_messages_lines",
-)
+NAMES = (*_LINES, *_DOCUMENTS, "openhands_folder", "mistral_vibe")
