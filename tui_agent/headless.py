@@ -192,6 +192,6 @@ def _handle_signals(handler: Callable[[int, FrameType | None], None]) -> Callabl
 
 def _ending_signals() -> tuple[signal.Signals, ...]:
     """SIGHUP only if the process is not to outlive its terminal (`nohup`)."""
-    if sys.platform == "win32" or signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         return (signal.SIGINT, signal.SIGTERM)
     return (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -161,13 +161,8 @@ class ConsoleApp(SessionApp):
     def on_mount(self) -> None:
         """Listen to signals."""
         loop = asyncio.get_running_loop()
-        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)
-            if (
-                number is not None
-                and sys.platform != "win32"
-                and threading.current_thread() is threading.main_thread()
-            ):
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 loop.add_signal_handler(number, self._signalled, number)
         self.app_resume_signal.subscribe(self, self._resumed)
 

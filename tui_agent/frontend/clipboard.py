@@ -30,7 +30,7 @@ def tools(env: Mapping[str, str]) -> list[Sequence[str]]:
         found.append(["wl-copy"])
     if env.get("DISPLAY"):
         found += [["xclip", "-selection", "clipboard"], ["xsel", "--input", "--clipboard"]]
-    if env.get("WSL_DISTRO_NAME") or sys.platform == "win32":
+    if env.get("WSL_DISTRO_NAME"):
         found.append(["clip.exe"])
     if env.get("TMUX"):
         found.append(["tmux", "load-buffer", "-"])

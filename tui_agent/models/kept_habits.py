@@ -7,6 +7,7 @@ be used is as good as none, and is said; it is written anew with the next lesson
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import stat
@@ -139,11 +140,6 @@ def _write(folder: Path, servers: list[KeptServer]) -> None:
 def _alone(folder: Path) -> Iterator[None]:
     """Hold off other processes that write the file. None is waited for: what is lost then is learnt again."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(folder / f".{FILE}.lock", flags, 0o600)
     try:

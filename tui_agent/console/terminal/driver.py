@@ -15,13 +15,14 @@ import codecs
 import os
 import selectors
 import signal
-import sys
+import termios
 from collections.abc import Callable
 from contextlib import suppress
 from typing import IO, Any, cast
 
 from textual import events
 from textual.driver import Driver
+from textual.drivers.linux_driver import LinuxDriver
 from textual.geometry import Size
 
 from tui_agent.console.terminal.input import InputParser
@@ -57,99 +58,94 @@ class TerminalFile:
 
 
 def terminal_driver(driver_class: type[Driver], glyphs: AsciiGlyphs | None = None) -> type[Driver]:
-    """The driver for this program; one that has no terminal of its own (tests, a browser, Windows) stays as it is.
+    """The driver for this program; one that has no terminal of its own (tests, a browser) stays as it is.
 
     `glyphs`: what is written goes through this table.
     """
-    if sys.platform == "win32" or driver_class is not LinuxDriver:
+    if driver_class is not LinuxDriver:
         return driver_class
     return type("TerminalDriver", (TerminalDriver,), {"glyphs": glyphs})
 
 
 def has_shell() -> bool:
     """A shell that controls jobs started this program, in a process group of its own, and can continue it."""
-    return sys.platform != "win32" and os.getpgrp() != os.getsid(0)
+    return os.getpgrp() != os.getsid(0)
 
 
-if sys.platform != "win32":
-    import termios
+class TerminalDriver(LinuxDriver):
+    """Textual's driver of a terminal on Linux and macOS, changed as the module says."""
 
-    from textual.drivers.linux_driver import LinuxDriver
+    glyphs: AsciiGlyphs | None = None
 
-    class TerminalDriver(LinuxDriver):
-        """Textual's driver of a terminal on Linux and macOS, changed as the module says."""
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._file = cast(Any, TerminalFile(cast(IO[str], self._file), self.glyphs))
+        self._lent = False
 
-        glyphs: AsciiGlyphs | None = None
+    def _sigtstp_application(self, *_: object) -> None:
+        """Stop, with a program that started this one and for which the shell waits (issue 6298 of Textual's)."""
+        if not has_shell():
+            return
+        if self._auto_restart:
+            self.suspend_application_mode()
+            self._must_signal_resume = True
+        # What the terminal is lent to has had the signal itself.
+        os.kill(0 if self._auto_restart else os.getpid(), signal.SIGSTOP)
 
-        def __init__(self, *arguments: Any, **options: Any) -> None:
-            super().__init__(*arguments, **options)
-            self._file = cast(Any, TerminalFile(cast(IO[str], self._file), self.glyphs))
-            self._lent = False
+    def suspend_application_mode(self) -> None:
+        super().suspend_application_mode()
+        self._lent = True
 
-        def _sigtstp_application(self, *_: object) -> None:
-            """Stop, with a program that started this one and for which the shell waits (issue 6298 of Textual's)."""
-            if not has_shell():
-                return
-            if self._auto_restart:
-                self.suspend_application_mode()
-                self._must_signal_resume = True
-            # What the terminal is lent to has had the signal itself.
-            os.kill(0 if self._auto_restart else os.getpid(), signal.SIGSTOP)
+    def resume_application_mode(self) -> None:
+        self._lent = False
+        if not self._auto_restart and self.attrs_before is not None:
+            # A program that was killed leaves modes of its own; a shell gives its jobs theirs back.
+            with suppress(termios.error):
+                termios.tcsetattr(self.fileno, termios.TCSANOW, self.attrs_before)
+        super().resume_application_mode()
 
-        def suspend_application_mode(self) -> None:
-            super().suspend_application_mode()
-            self._lent = True
+    def write(self, data: str) -> None:
+        """Write; nothing while another program has the terminal."""
+        if not self._lent:
+            super().write(data)
 
-        def resume_application_mode(self) -> None:
-            self._lent = False
-            if not self._auto_restart and self.attrs_before is not None:
-                # A program that was killed leaves modes of its own; a shell gives its jobs theirs back.
-                with suppress(termios.error):
-                    termios.tcsetattr(self.fileno, termios.TCSANOW, self.attrs_before)
-            super().resume_application_mode()
+    def _get_terminal_size(self) -> tuple[int, int]:
+        try:
+            # Not from COLUMNS and LINES, which know nothing of a resize.
+            columns, lines = os.get_terminal_size(self.fileno)
+        except OSError:
+            columns = lines = 0
+        if not columns or not lines:
+            columns, lines = super()._get_terminal_size()
+        return max(columns, NARROWEST), max(lines, LOWEST)
 
-        def write(self, data: str) -> None:
-            """Write; nothing while another program has the terminal."""
-            if not self._lent:
-                super().write(data)
+    def start_application_mode(self) -> None:
+        """Take the terminal; the loop hears of its sizes."""
+        start: Callable[[], None] = super().start_application_mode
+        start()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGWINCH, self._resized)
 
-        def _get_terminal_size(self) -> tuple[int, int]:
-            try:
-                # Not from COLUMNS and LINES, which know nothing of a resize.
-                columns, lines = os.get_terminal_size(self.fileno)
-            except OSError:
-                columns = lines = 0
-            if not columns or not lines:
-                columns, lines = super()._get_terminal_size()
-            return max(columns, NARROWEST), max(lines, LOWEST)
+    def _resized(self) -> None:
+        if not self._in_band_window_resize:
+            size = Size(*self._get_terminal_size())
+            self.process_message(events.Resize(size, size))
 
-        def start_application_mode(self) -> None:
-            """Take the terminal; the loop hears of its sizes."""
-            start: Callable[[], None] = super().start_application_mode
-            start()
-            asyncio.get_running_loop().add_signal_handler(signal.SIGWINCH, self._resized)
-
-        def _resized(self) -> None:
-            if not self._in_band_window_resize:
-                size = Size(*self._get_terminal_size())
-                self.process_message(events.Resize(size, size))
-
-        def run_input_thread(self) -> None:
-            """Read until the driver stops, or the terminal is gone."""
-            parser = InputParser()
-            decoder = codecs.getincrementaldecoder("utf-8")("replace")
-            with selectors.SelectSelector() as selector:
-                selector.register(self.fileno, selectors.EVENT_READ)
-                while not self.exit_event.is_set():
-                    if selector.select(LOOK):
-                        data = _read(self.fileno)
-                        if not data:
-                            os.kill(os.getpid(), signal.SIGHUP)
-                            return
-                        for message in parser.feed(decoder.decode(data)):
-                            self.process_message(message)
-                    for message in parser.tick():
+    def run_input_thread(self) -> None:
+        """Read until the driver stops, or the terminal is gone."""
+        parser = InputParser()
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        with selectors.SelectSelector() as selector:
+            selector.register(self.fileno, selectors.EVENT_READ)
+            while not self.exit_event.is_set():
+                if selector.select(LOOK):
+                    data = _read(self.fileno)
+                    if not data:
+                        os.kill(os.getpid(), signal.SIGHUP)
+                        return
+                    for message in parser.feed(decoder.decode(data)):
                         self.process_message(message)
+                for message in parser.tick():
+                    self.process_message(message)
 
 
 def _read(handle: int) -> bytes:
