@@ -1,6 +1,6 @@
-"""Writes docs/CONFIGURATION.md from the settings: every key, its default, and what it means.
+"""Writes docs/reference/SETTINGS.md from the settings: every key, its default, and what it means.
 
-`python docs/write_configuration.py` writes the file, `--check` exits with 1 where it is not current. A test checks.
+`python docs/write_configuration.py` writes the file, `--check` exits with 1 if it is not current. A test checks.
 """
 
 from __future__ import annotations
@@ -29,30 +29,15 @@ from tui_agent.config.sections import (
 from tui_agent.config.settings import Settings
 from tui_agent.core.recovery.policy import RecoveryPolicy
 
-TARGET = Path(__file__).parent / "CONFIGURATION.md"
+TARGET = Path(__file__).parent / "reference" / "SETTINGS.md"
 
-HEAD = """# Configuration
+HEAD = """# Settings
 
 <!-- Written by docs/write_configuration.py from the settings. Do not edit. -->
 
-A setting has four places. The strongest wins; without any of them the default holds.
-
-| | place | |
-|---|---|---|
-| 1 | an option | `--max-iterations 20`, where the command takes it |
-| 2 | a variable | `AGENT_TUI_MAX_ITERATIONS=20`, `AGENT_TUI_RECOVERY__STREAK_LIMIT=5`; lists as `a,b` or JSON |
-| 3 | the workspace's `.agent-tui.toml` | `max_iterations = 20` |
-| 4 | your own `config.toml` | the same; `--config FILE` and `AGENT_TUI_CONFIG` name another file |
-
-Relative paths in a file are relative to that file. `/settings` in the console shows every setting, its value and where
-that comes from, and changes your own file. Keys of providers belong in no file. They come from the providers' own
-variables (`OPENAI_API_KEY`, …).
-
-A workspace's `.agent-tui.toml` comes with a checkout, perhaps a stranger's. So it may set less:
-
-- Keys marked † are not for it.
-- `approve` may be `ask` or `plan`. `mcp` may be `false`. The name of a model holds neither an address nor a script.
-- Limits may be lower than yours (or the default), never higher: LIMITS.
+Every key, its default and its meaning. [CONFIGURATION.md](../CONFIGURATION.md) says where a setting may stand and which
+place wins. Keys marked † are not for a checkout's `.agent-tui.toml`. Limits may be lower there than yours (or the
+default), never higher: LIMITS.
 """
 
 
@@ -62,7 +47,7 @@ def page() -> str:
         "Parameters of the chosen policy. What is not set stays as the policy has it. The defaults below are\n"
         "those of `combined`. Where `off` is one of the values, `false` means the same (`cognition = false`), and\n"
         "`true` means the policy's own value. They hold in runs and in `replay --policy`. `analyze` ignores them,\n"
-        "so that its tables can be compared. [RECOVERY.md](RECOVERY.md) explains each rule."
+        "so that its tables can be compared. [RECOVERY.md](../RECOVERY.md) explains each rule."
     )
     hints = (
         "Hints of your own for failed calls. They come before the built-in ones. `pattern` is a regular\n"
@@ -92,7 +77,7 @@ def page() -> str:
         "Commands of your own that run before and after a call. Each event has a list of `{matcher, hooks}`.\n"
         "`matcher` is a regular expression for the tool's whole name; `*` or none means every tool. `hooks` is a\n"
         "list of `{type, command, timeout}`, where `type` is `command` and `timeout` is in seconds.\n"
-        "[CUSTOMISING.md](CUSTOMISING.md) explains what they are given and what they may answer."
+        "[CONFIGURATION.md](../CONFIGURATION.md#hooks) explains what they are given and what they may answer."
     )
     profiles = (
         "A model under a name of your own, with its server and its parameters (those of `[parameters]` too). The\n"
@@ -145,7 +130,7 @@ def page() -> str:
         hints + "\n",
     ]
     permissions = (
-        "Rules of the form `tool` or `tool(pattern)`; [PERMISSIONS.md](PERMISSIONS.md) explains them. The lists\n"
+        "Rules of the form `tool` or `tool(pattern)`; [PERMISSIONS.md](../PERMISSIONS.md) explains them. The lists\n"
         "of all files and variables add up. A workspace's `.agent-tui.toml` may hold `ask` and `deny`, never\n"
         "`allow`.\n\n"
         "    [permissions]\n"
@@ -154,7 +139,7 @@ def page() -> str:
         '    deny  = ["bash(rm -rf *)", "read_file(**/.env)"]'
     )
     sandbox = (
-        "What commands may do; [PERMISSIONS.md](PERMISSIONS.md#the-sandbox) explains them.\n"
+        "What commands may do; [PERMISSIONS.md](../PERMISSIONS.md#the-sandbox) explains them.\n"
         '`sandbox = "require"` (`--sandbox`, `AGENT_TUI_SANDBOX`) sets the mode alone.'
     )
     environment = "Commands and hooks are given no variable that is named like a secret, except these."

@@ -1,6 +1,6 @@
-"""Writes docs/EVENTS.md from the event models: every event of a journal, its fields, and what they mean.
+"""Writes docs/reference/EVENTS.md from the event models: every event of a journal, its fields, and what they mean.
 
-`python docs/write_events.py` writes the file, `--check` exits with 1 where it is not current. A test runs the check.
+`python docs/write_events.py` writes the file, `--check` exits with 1 if it is not current. A test runs the check.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from tui_agent.config.field_notes import field_notes
 from tui_agent.core import events
 
-TARGET = Path(__file__).with_name("EVENTS.md")
+TARGET = Path(__file__).parent / "reference" / "EVENTS.md"
 
 INTRODUCTION = f"""\
 # Events
@@ -123,7 +123,7 @@ def main(arguments: list[str]) -> int:
         return 0
     if TARGET.exists() and TARGET.read_text("utf-8") == text:
         return 0
-    sys.stderr.write("docs/EVENTS.md is not current: run `python docs/write_events.py`.\n")
+    sys.stderr.write("docs/reference/EVENTS.md is not current: run `python docs/write_events.py`.\n")
     return 1
 
 

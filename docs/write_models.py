@@ -1,6 +1,6 @@
-"""Writes the table of known servers in docs/MODELS.md from the rows of `tui_agent.models.known_servers`.
+"""Writes docs/reference/SERVERS.md from the rows of `tui_agent.models.known_servers`.
 
-`python docs/write_models.py` writes it; with `--check` it says whether the page is current.
+`python docs/write_models.py` writes it; with `--check` it exits with 1 if the page is not current. A test checks.
 """
 
 from __future__ import annotations
@@ -14,38 +14,39 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tui_agent.models.habits import Habits, in_words
 from tui_agent.models.known_servers import KNOWN
 
-TARGET = Path(__file__).with_name("MODELS.md")
-BEGIN, END = "<!-- Written by docs/write_models.py. -->\n", "<!-- End of what is written. -->\n"
+TARGET = Path(__file__).parent / "reference" / "SERVERS.md"
+
+HEAD = """# Known servers
+
+<!-- Written by docs/write_models.py from tui_agent/models/known_servers.py. Do not edit. -->
+
+What is known of each server and model from the start, with the source. [MODELS.md](../MODELS.md#what-a-server-takes)
+says how the rest is learnt.
+
+| server | habits from the start | source |
+|---|---|---|
+"""
 
 
-def page(text: str) -> str:
-    """The page with the table as it is now."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{table()}\n{END}{after}"
-
-
-def table() -> str:
-    """A row for each server that is known."""
-    rows = ["| server | habits from the start | source |", "|---|---|---|"]
+def page() -> str:
+    """The whole page: a row for each server that is known."""
+    rows = []
     for row in KNOWN:
         habits = (
             "; ".join(in_words(replace(Habits(), **row.habits))) or "as in the protocol; the rest is learnt"
         )
-        rows.append(f"| {row.name} | {habits} | {row.source.replace('|', '/')} |")
-    return "\n".join(rows) + "\n"
+        rows.append(f"| {row.name} | {habits} | {row.source.replace('|', '/')} |\n")
+    return HEAD + "".join(rows)
 
 
 def main(arguments: list[str]) -> int:
     """Write, or check."""
-    old = TARGET.read_text("utf-8")
-    new = page(old)
     if "--check" not in arguments:
-        TARGET.write_text(new, "utf-8")
+        TARGET.write_text(page(), "utf-8")
         return 0
-    if old == new:
+    if TARGET.read_text("utf-8") == page():
         return 0
-    sys.stderr.write("docs/MODELS.md is not current: run `python docs/write_models.py`.\n")
+    sys.stderr.write("docs/reference/SERVERS.md is not current: run `python docs/write_models.py`.\n")
     return 1
 
 

@@ -1,58 +1,90 @@
-"""What the documents name is there: files, folders, and the pages they link to."""
+"""What documents and texts of the program name is there: pages, their sections, files and folders."""
 
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = (
-    "README.md",
-    "CONTRIBUTING.md",
-    "docs/ARCHITECTURE.md",
-    "docs/CONSOLE.md",
-    "docs/CUSTOMISING.md",
-    "docs/FIRST_HOUR.md",
-    "docs/lab/MEASURED.md",
-    "docs/MODELS.md",
-    "docs/PERMISSIONS.md",
-    "docs/SCRIPTING.md",
-    "docs/RECOVERY.md",
-    "docs/lab/POLICIES.md",
-    "docs/SECURITY.md",
-    "docs/lab/ATTACKS.md",
-    "tests/cases/README.md",
-    "tests/servers/conformance/README.md",
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+DOCUMENTS = sorted(
+    {
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("tests/**/README.md"),
+        *ROOT.glob("tui_agent/**/README.md"),
+        *ROOT.glob("packaging/**/*.md"),
+    }
+    - {ROOT / "docs/lab/playbook/text.md"}  # the beginning of docs/lab/PLAYBOOK.md, whose links begin there
 )
 ROOTS = (ROOT, ROOT / "tui_agent", ROOT / "tui_agent" / "core", ROOT / "tui_agent" / "tools")
 """Where a path of a document may begin; in a section about one folder its files are named alone."""
+ROOMS = "tui_agent|tests|docs|packaging|benchmarks|core|runtime|store|models|formats|console|cli|tools|lab"
 
 
-def links(text: str) -> set[str]:
-    """Targets of links, without those to other sites and within the page."""
-    targets = {target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text)}
-    return {target for target in targets if target and "://" not in target}
+@cache
+def prose(document: Path) -> str:
+    """The text without blocks of code and comments."""
+    return re.sub(r"```.*?```|~~~.*?~~~|<!--.*?-->", "", document.read_text("utf-8"), flags=re.DOTALL)
+
+
+def links(document: Path) -> set[tuple[str, str]]:
+    """Pages and sections that are linked to, without other sites; "" stands for the page itself."""
+    targets = {target for target in re.findall(r"\]\(([^)\s]+)\)", prose(document)) if "://" not in target}
+    return {(page, section) for page, _, section in (target.partition("#") for target in targets)}
+
+
+@cache
+def sections(document: Path) -> frozenset[str]:
+    """The names by which links reach the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", prose(document), re.MULTILINE)
+    plain = (re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower() for heading in headings)
+    return frozenset(re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in plain)
 
 
 def paths(text: str) -> set[str]:
     """Code that looks like a path of this project: `core/decision/decide.py`, `tests/cases/`."""
-    return set(
-        re.findall(
-            r"`((?:tui_agent|tests|docs|core|runtime|store|models|formats|console|cli|tools)/[\w./]*)`", text
-        )
-    )
+    return set(re.findall(rf"`((?:{ROOMS})/[\w./]*)`", text))
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_links_lead_to_files_that_are_there(name: str) -> None:
-    document = ROOT / name
-    missing = [link for link in links(document.read_text("utf-8")) if not (document.parent / link).exists()]
+def named(document: Path) -> str:
+    return document.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_links_lead_to_pages_and_sections_that_are_there(document: Path) -> None:
+    missing = []
+    for page, section in sorted(links(document)):
+        target = (document.parent / page).resolve() if page else document
+        known = target.exists() and (not section or section in sections(target))
+        if not known:
+            missing.append(f"{page}#{section}")
     assert missing == []
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_paths_in_the_text_are_there(name: str) -> None:
-    found = paths((ROOT / name).read_text("utf-8"))
-    assert [path for path in found if not any((root / path).exists() for root in ROOTS)] == []
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_paths_in_the_text_are_there(document: Path) -> None:
+    found = paths(document.read_text("utf-8"))
+    roots = (*ROOTS, document.parent)
+    assert [path for path in found if not any((root / path).exists() for root in roots)] == []
+
+
+def test_pages_that_the_program_names_are_there() -> None:
+    texts = [*ROOT.glob("tui_agent/**/*.py"), *ROOT.glob("docs/*.py"), ROOT / "pyproject.toml"]
+    found = {
+        f"{path.name}: {page}"
+        for path in texts
+        for page in re.findall(r"(?<![\w./-])docs/[\w/]+\.md\b", path.read_text("utf-8"))
+        if not (ROOT / page).exists()
+    }
+    assert found == set()
+
+
+def test_a_person_reads_no_more_than_fifteen_pages_and_the_readme_leads_to_each() -> None:
+    """Pages that scripts write stand apart, in docs/reference; those of the laboratory in docs/lab."""
+    assert len(PAGES) <= 15
+    assert {f"docs/{page.name}" for page in PAGES} <= {page for page, _ in links(ROOT / "README.md")}
+    assert not [page.name for page in PAGES if "Do not edit. -->" in page.read_text("utf-8")]

@@ -1,15 +1,18 @@
 """Imports point down, and none goes round in a circle: those that only types need and those within functions included.
 
-Read from the source by `ast`; nothing is imported.
+The source is read by `ast`; no module is imported for it.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+from tui_agent.cli import COMMANDS, OF_THE_LABORATORY
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "tui_agent"
@@ -127,6 +130,23 @@ def floor(name: str) -> int:
 
 def test_every_part_has_a_floor() -> None:
     assert {part(name) for name in modules()} == set().union(*FLOORS)
+
+
+def test_the_architecture_has_a_row_for_each_part() -> None:
+    rooms = (ROOT / "docs" / "ARCHITECTURE.md").read_text("utf-8").partition("## The rooms")[2]
+    rows = re.findall(r"^\| (`.+?`) \|", rooms.partition("## The core")[0], re.MULTILINE)
+    named = re.findall(r"`([^`]+)`", " ".join(rows))
+    places = {path for path in (ROOT / PACKAGE).iterdir() if not path.name.startswith("_")}
+    there = {f"{path.name}/" if path.is_dir() else path.name for path in places} - {"py.typed"}
+    assert sorted(named) == sorted(there)
+
+
+def test_no_room_imports_the_laboratory_and_its_commands_are_found_by_name() -> None:
+    inside = f"{PACKAGE}.lab"
+    assert not [f"{name} -> {to}" for name, to in own_imports() if inside in to and inside not in name]
+    assert {f"{inside}.commands.{name}" for name in OF_THE_LABORATORY} == modules().keys() & {
+        f"{inside}.commands.{name}" for name in COMMANDS
+    }
 
 
 def test_no_import_goes_round_in_a_circle() -> None:

@@ -618,7 +618,7 @@ def test_every_row_of_the_table_names_its_source_and_habits_that_there_are() -> 
     assert len({row.name for row in KNOWN}) == len(KNOWN)
 
 
-def test_the_page_about_models_has_the_table_as_it_is() -> None:
+def test_the_page_of_known_servers_is_current() -> None:
     script = Path(__file__).parents[2] / "docs" / "write_models.py"
     done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

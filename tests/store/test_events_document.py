@@ -20,5 +20,5 @@ def test_the_document_of_events_is_current():
 
 
 def test_the_document_shows_what_the_docstring_under_a_field_says():
-    document = (ROOT / "docs" / "EVENTS.md").read_text("utf-8")
+    document = (ROOT / "docs" / "reference" / "EVENTS.md").read_text("utf-8")
     assert "| `transient` | `bool` | `False` | Infrastructure, not the model's doing" in document

@@ -202,7 +202,7 @@ def add_cluster_option(parser: Parser) -> None:
         default="local",
         metavar="WHERE",
         help="local: processes of this machine (default); dask: a Dask cluster on it; or the address of a Dask\n"
-        "scheduler, as tcp://HOST:8786 (docs/CLUSTER.md)",
+        "scheduler, as tcp://HOST:8786 (docs/FLEET.md)",
     )
 
 
@@ -214,7 +214,7 @@ def say_of_open_cluster(address: str) -> None:
     if is_open(address):
         sys.stderr.write(
             f"agent-tui: {one_line(address, 80)} is known by no certificate: whoever is on the way to it can run code "
-            "on its workers and here. With tls:// it is (docs/CLUSTER.md).\n"
+            "on its workers and here. With tls:// it is (docs/FLEET.md).\n"
         )
 
 

@@ -64,7 +64,8 @@ def raise_for(problems: Iterable[Problem]) -> None:
     head = "The configuration is wrong" + (f" in {len(found)} places:" if len(found) > 1 else ":")
     lines = [head, *(f"  {problem}" for problem in found)]
     lines.append(
-        "Nothing was started. Correct what is named above, then start again; docs/CONFIGURATION.md lists every key."
+        "Nothing was started. Correct what is named above, then start again. docs/reference/SETTINGS.md lists every "
+        "key."
     )
     raise ConfigError("\n".join(lines), found)
 

@@ -37,7 +37,7 @@ def _folder(name: str, whose: str, source: str, *entries: str) -> tuple[Obeyed, 
 TABLE: tuple[Obeyed, ...] = (
     # agents: servers, hooks, commands, settings that allow
     *_files("agent-tui", "docs/CONFIGURATION.md", OWN_RULES),
-    *_folder(".agent-tui", "agent-tui", "docs/CUSTOMISING.md"),
+    *_folder(".agent-tui", "agent-tui", "docs/CONFIGURATION.md"),
     *_folder(".agents", "several agents", "agentskills.io/home"),
     *_files("Claude Code", "code.claude.com/docs/en/mcp", ".mcp.json"),
     *_folder(".claude", "Claude Code", "code.claude.com/docs/en/settings"),

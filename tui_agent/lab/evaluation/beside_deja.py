@@ -1,4 +1,4 @@
-"""The playbook beside `deja fix` (vshulcz/deja-vu) on recorded runs: prints the table of docs/PLAYBOOK.md.
+"""The playbook beside `deja fix` (vshulcz/deja-vu) on recorded runs: prints the table of docs/lab/PLAYBOOK.md.
 
     python -m tui_agent.lab.evaluation.beside_deja DEJA NAME=FOLDER…
 

@@ -1,4 +1,4 @@
-"""Writes docs/PLAYBOOK.md: what the playbook is, and what it brings on recorded runs and on the benchmark.
+"""Writes docs/lab/PLAYBOOK.md: what the playbook brings on recorded runs and on the benchmark.
 
     python -m tui_agent.lab.evaluation.playbook --bench DIR NAME=FOLDER…
 
@@ -34,7 +34,7 @@ from tui_agent.playbook.learning import runs_of
 from tui_agent.playbook.lessons import Lesson
 from tui_agent.store.redaction import Redactor
 
-TARGET = PAGES.parent / "PLAYBOOK.md"
+TARGET = PAGES / "PLAYBOOK.md"
 CASES = PAGES / "playbook"
 TEXT = CASES / "text.md"
 WITHOUT, WITH = "combined", "playbook-6"
@@ -158,7 +158,7 @@ def recorded_section(sets: Sequence[Recordings]) -> str:
             places.append(f"{one.name}: {', '.join(names)} ({len(names)} of {len(runs)} projects)")
     table = markdown_table(("recordings", *head), body, 1)
     where = "; ".join(places) or "nowhere"
-    return f"{table}\nWhere something was said: {where}.\n"
+    return f"{table}\nProjects in which something was said: {where}.\n"
 
 
 def elsewhere_section(sets: Sequence[Recordings]) -> str:
