@@ -20,7 +20,7 @@ from tui_agent.core import events
 from tui_agent.sandbox import choose
 from tui_agent.sandbox.left_behind import GRACE, WorkspaceRecord
 from tui_agent.sandbox.run_later import Places
-from tui_agent.sandbox.taken_back import Watch
+from tui_agent.sandbox.watch import Watch
 from tui_agent.store.audit import effects_of, in_words
 
 RUN = """

@@ -19,7 +19,8 @@ from tests.sandbox.boxes import MECHANISMS, folder_at_home, needed
 from tui_agent.sandbox.inside import in_words
 from tui_agent.sandbox.mechanisms import Mechanism, Sandbox
 from tui_agent.sandbox.policy import SandboxPolicy
-from tui_agent.sandbox.taken_back import TakenBack, Watch
+from tui_agent.sandbox.taken_back import TakenBack
+from tui_agent.sandbox.watch import Watch
 from tui_agent.tools.git_door import changes_git_settings
 from tui_agent.tools.running import CommandEnd, run_command
 

@@ -29,7 +29,8 @@ from tui_agent.quantities import counted
 from tui_agent.sandbox.choose import choose
 from tui_agent.sandbox.inside import in_words
 from tui_agent.sandbox.mechanisms import Sandbox
-from tui_agent.sandbox.taken_back import TakenBack, Watch
+from tui_agent.sandbox.taken_back import TakenBack
+from tui_agent.sandbox.watch import Watch
 from tui_agent.session.sandboxes import for_server, sandbox_policy
 from tui_agent.store.mcp_trust import McpTrust
 from tui_agent.terminal_text import one_line, sanitize

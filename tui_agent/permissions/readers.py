@@ -1,7 +1,7 @@
 """Commands that only read: programs that under the options given here write nothing, run nothing and send nothing.
 
 A list of what is known to be harmless, never of what is harmful. What is not in it is asked about as ever. Whether a
-command may run unasked for that is decided in `judge`; what git's own settings would run is looked up in `git_runs`.
+command may run unasked for that is decided in `unasked`; what git's own settings would run in `programs_there`.
 """
 
 from __future__ import annotations

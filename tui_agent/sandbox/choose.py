@@ -15,7 +15,8 @@ from tui_agent import processes
 from tui_agent.sandbox.mechanisms import Mechanism, Sandbox
 from tui_agent.sandbox.policy import SandboxPolicy
 from tui_agent.sandbox.socket_filter import MACHINES, kept_in
-from tui_agent.sandbox.taken_back import TakenBack, Watch
+from tui_agent.sandbox.taken_back import TakenBack
+from tui_agent.sandbox.watch import Watch
 
 if TYPE_CHECKING:
     from tui_agent.core.names import SandboxMode

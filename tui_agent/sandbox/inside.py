@@ -12,7 +12,8 @@ from typing import Self
 
 from tui_agent.processes import uncancelled
 from tui_agent.sandbox.mechanisms import Sandbox
-from tui_agent.sandbox.taken_back import TakenBack, Watch
+from tui_agent.sandbox.taken_back import TakenBack
+from tui_agent.sandbox.watch import Watch
 
 _GLANCE = 0.05
 """Seconds between two looks while a command runs."""

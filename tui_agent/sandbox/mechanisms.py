@@ -21,7 +21,8 @@ from tui_agent.sandbox.policy import TEMPORARY, SandboxPolicy
 from tui_agent.sandbox.socket_filter import OWN, REFUSED, SHARED, looked_at
 
 if TYPE_CHECKING:
-    from tui_agent.sandbox.taken_back import TakenBack, Watch
+    from tui_agent.sandbox.taken_back import TakenBack
+    from tui_agent.sandbox.watch import Watch
 
 Mechanism = Literal["bubblewrap", "landlock", "sandbox-exec"]
 _PATIENCE = 5.0

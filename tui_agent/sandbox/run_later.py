@@ -1,7 +1,7 @@
 """Files that programs outside run or obey later, of their own accord: git, shells, editors, agents.
 
-This module finds them; their names are in `obeyed`. Changes to them during a command are judged in
-`taken_back`.
+Here is where they are looked for; their names are in `obeyed`. What became of them during a command is judged in
+`watch`.
 """
 
 from __future__ import annotations

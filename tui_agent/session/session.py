@@ -50,7 +50,8 @@ from tui_agent.sandbox.inside import in_words as taken_back_in_words
 from tui_agent.sandbox.left_behind import WorkspaceRecord
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.sandbox.named import names_in
-from tui_agent.sandbox.taken_back import TakenBack, Watch
+from tui_agent.sandbox.taken_back import TakenBack
+from tui_agent.sandbox.watch import Watch
 from tui_agent.session.checkpointer import SessionCheckpointer
 from tui_agent.session.counters import Counters
 from tui_agent.session.fork_outputs import OUTPUT_FOLDER
