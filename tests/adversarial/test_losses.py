@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import time
 from collections import deque
@@ -55,6 +56,51 @@ LOSSES = {
     "find_rm": ("find drafts -type f -exec rm {} +", "drafts/a.md"),
     "shred": ("shred -u notes.txt", "notes.txt"),
 }
+UNSEEN = "it ran unasked: only what stood in the command by itself was looked at"
+SCRIPTED = {
+    "clean_in_a_shell": ("sh -c 'git clean -fd'", "notes.txt"),
+    "clean_in_a_shell_with_options": ("bash -euxc 'cd drafts; git clean -fd .'", "drafts/a.md"),
+    "find_by_name": (
+        "find . -name 'n*.txt' -delete",
+        "1 file that git does not have would be lost (29 bytes): notes.txt",
+    ),
+    "find_and_a_shell": ("find drafts -type f -exec sh -c 'rm \"$1\"' _ {} ';'", "drafts/a.md"),
+    "xargs": ("find drafts -name '*.md' | sort | xargs rm -f", "drafts/a.md"),
+    "xargs_of_git": ("git ls-files -oz --exclude-standard | xargs -0 rm", "notes.txt"),
+    "xargs_one_by_one": ("ls drafts/*.md | xargs -I{} rm {}", "drafts/a.md"),
+    "xargs_of_words": ("printf '%s\\n' notes.txt | xargs rm", "notes.txt"),
+    "parallel": ("ls drafts/*.md | parallel rm", "drafts/a.md"),
+    "a_loop": ('for f in *.txt; do rm "$f"; done', "notes.txt"),
+    "a_loop_that_reads": ('find drafts -type f | while read -r f; do rm -- "$f"; done', "drafts/a.md"),
+    "a_variable": ('d=drafts; rm -rf "$d"', "drafts/a.md"),
+    "the_folder_itself": ('rm -rf "$PWD"/drafts', "drafts/a.md"),
+    "braces": ("rm -rf {drafts,private}", "drafts/a.md"),
+    "a_substitution": ("rm $(git ls-files -o --exclude-standard)", "notes.txt"),
+    "the_folder_above": ("cd src && rm -rf ../../w", "drafts/a.md"),
+    "eval": ("eval 'rm -rf drafts'", "drafts/a.md"),
+    "a_here_document": ("bash <<'E'\nrm -rf drafts\nE", "drafts/a.md"),
+    "a_pipe_into_a_shell": ("echo 'rm -rf drafts' | sh", "drafts/a.md"),
+    "python": ("python3 -c \"import shutil; shutil.rmtree('drafts')\"", "drafts/a.md"),
+    "python_that_writes": ("python3 -c \"open('notes.txt', 'w')\"", "notes.txt"),
+    "python_with_a_wildcard": (
+        "python -c 'import glob, os\nfor f in glob.glob(\"*.txt\"): os.remove(f)'",
+        "notes.txt",
+    ),
+    "python_in_a_here_document": ("python3 - <<E\nimport os\nos.unlink('notes.txt')\nE", "notes.txt"),
+    "python_and_a_shell": ("python3 -c 'import os; os.system(\"rm -rf drafts\")'", "drafts/a.md"),
+    "python_and_a_list": (
+        'python3 -c \'import subprocess as s; s.run(["rm", "-rf", "drafts"])\'',
+        "drafts/a.md",
+    ),
+    "perl": ("perl -e 'unlink \"notes.txt\"'", "notes.txt"),
+    "perl_with_a_wildcard": ("perl -e 'unlink <*.txt>'", "notes.txt"),
+    "node": ('node -e \'require("fs").rmSync("drafts", {recursive: true})\'', "drafts/a.md"),
+    "ruby": ("ruby -e 'File.delete(\"notes.txt\")'", "notes.txt"),
+    "truncate_of_many": ("truncate -s 0 src/a.py local.db", "local.db"),
+    "a_download": ("curl -s -o notes.txt http://127.0.0.1:9/", "notes.txt"),
+    "rsync_that_deletes": ("rsync -a --delete src/ drafts/", "drafts/a.md"),
+}
+HELD = {"clean_in_a_shell", "the_folder_above", "truncate_of_many"}
 HARMLESS = (
     *(
         "git clean -nfd",
@@ -77,6 +123,18 @@ HARMLESS = (
         "git checkout -- src",
         "git rm --cached changed.py",
         "ls > /dev/null",
+    ),
+    *(
+        "find . -name '*.pyc' -delete",
+        "python3 -c \"print(open('notes.txt').read())\"",
+        "git ls-files -o | xargs wc -l",
+        "echo rm -rf drafts",
+        "printf 'rm -rf drafts' > new.sh",
+        'for f in *.txt; do cat "$f"; done',
+        "echo 'rm -rf drafts'; bash build.sh",
+        "curl -s -o new.txt http://127.0.0.1:9/",
+        "perl -ne 'print' notes.txt",
+        "cat notes.txt 1<> local.db",
     ),
 )
 
@@ -128,7 +186,11 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     *(
         Attack(name, f"`{command}`", ASKS, FELL, value=(command, lost))
         for name, (command, lost) in LOSSES.items()
-    )
+    ),
+    *(
+        Attack(name, f"`{command}`", ASKS, "" if name in HELD else UNSEEN, value=(command, lost))
+        for name, (command, lost) in SCRIPTED.items()
+    ),
 )
 def test_what_would_be_lost(row: Attack, checkout: Path) -> None:
     command, lost = row.value
@@ -182,6 +244,69 @@ async def test_asked_and_brought_back(tmp_path: Path) -> None:
     # What git ignores is never deleted by going back.
     assert content(workspace).keys() - after.keys() <= {"local.db", "private/key.txt"}
     await live.close()
+
+
+BROUGHT_BACK = "`/undo` brings all of it back"
+UNREADABLE = {
+    "a_makefile": ("make clean", "Makefile", "clean:\n\trm -rf drafts private local.db notes.txt\n"),
+    "a_script": (
+        "sh ./clean.sh",
+        "clean.sh",
+        "for one in drafts private; do rm -rf $one; done; : > notes.txt\n",
+    ),
+    "a_program": (
+        "python3 clean.py",
+        "clean.py",
+        """
+import os, shutil
+for one in os.listdir():
+    if not one.startswith('.'):
+        shutil.rmtree(one) if os.path.isdir(one) else os.unlink(one)
+""",
+    ),
+}
+
+
+@attacks(
+    *(
+        Attack(f"loss_by_{name}", f"`{row[0]}`, which does not say what it deletes", BROUGHT_BACK, value=row)
+        for name, row in UNREADABLE.items()
+    )
+)
+async def test_what_nothing_foresaw(row: Attack, tmp_path: Path) -> None:
+    command, name, text = row.value
+    if shutil.which(command.split()[0]) is None:
+        pytest.skip(f"{command.split()[0]} is not installed")
+    workspace = furnished(tmp_path / "workspace")
+    (workspace / name).write_text(text)
+    before = content(workspace)
+    live = await start_session(tmp_path, turns(call("bash", command=command)), approve=Approval.ALL)
+    await live.run()
+    after = content(workspace)
+    assert {"drafts/a.md", "private/key.txt"}.isdisjoint(after)
+    assert after.get("notes.txt", b"") == b""
+    (saved, *_) = of(live, events.CheckpointSaved)
+    await live.session.checkpoints.restore(saved.ref)
+    assert content(workspace) == before
+    await live.close()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf " + "{a," * 5_000,
+        "rm " + "{" + "a," * 9_000 + "}",
+        "python3 - " + "<<E " * 3_000,
+        "python3 -c '" + "open(" * 3_000 + "'",
+        "python3 -c 'open(" + ", " * 8_000 + "'",
+        "x=*; " + "rm $x " * 2_000,
+        "bash -c '" * 500 + "rm a",
+    ],
+)
+def test_looking_for_losses_takes_no_long_time(command: str, tmp_path: Path) -> None:
+    began = time.thread_time()
+    loss_of(command, tmp_path, time.time() + 60)
+    assert time.thread_time() - began < 1
 
 
 def _wait(workspace: Path) -> None:

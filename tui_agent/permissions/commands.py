@@ -49,6 +49,8 @@ class Redirection:
 
     path: Word
     writes: bool
+    appends: bool = False
+    """True if what stood in it stays."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,8 @@ _LEAVES = frozenset({
 })  # fmt: skip
 """What runs nothing by itself."""
 _REPEATS = frozenset({"function_definition", "while_statement", "c_style_for_statement", "&"})
-_WRITING = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
+_APPENDING = frozenset({">>", "&>>", "<>"})
+_WRITING = frozenset({">", ">|", "&>", ">&"}) | _APPENDING
 
 
 @dataclass
@@ -308,7 +311,7 @@ class _SyntaxVisitor:
             return
         if operator not in _WRITING and operator not in {"<", "<&"}:
             self.doubt(f"it redirects with {operator}")
-        self.redirections.append(Redirection(target, operator in _WRITING))
+        self.redirections.append(Redirection(target, operator in _WRITING, operator in _APPENDING))
 
     def _heredoc(self, node: Node, depth: int) -> None:
         """Its text is data; only an unquoted one is expanded. What stands behind `<<X` in its line is more command."""
