@@ -104,23 +104,28 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         plain = {name: os.environ[name] for name in ("PATH", "LANG", "CI") if name in os.environ}
         places = {f"XDG_{name}_HOME": home for name in ("CONFIG", "STATE", "CACHE", "DATA")}
-        plain |= {"HOME": home, "XDG_RUNTIME_DIR": home, "OPENAI_API_KEY": "none", **places}
+        plain |= {
+            "HOME": home,
+            "XDG_RUNTIME_DIR": home,
+            "OPENAI_API_KEY": "none",
+            "OPENAI_LIKE_API_KEY": "none",
+            **places,
+        }
         async with OpenAIServer(text("Hello.")) as server:
             run = [*PROGRAM, "run", "Say hello.", *CALLS, server.url]
             through_litellm(Path(home), server.url)
             trees = {"": str(ROOT), **{f", {Path(tree).name}": tree for tree in options.tree}}
-            # A tree before there were two clients has no key that forces one: it is measured as it comes.
-            ways: list[tuple[str, tuple[str, ...]]] = [
-                ("", ()),
-                (", litellm", ("--profile", "through-litellm")),
-            ]
+            # A tree before there were two clients has no key that forces one.
+            by_name = (", litellm by its name", ("--model", "openai_like/local"))
+            forced = (", litellm", ("--profile", "through-litellm"))
+            ways: list[tuple[str, tuple[str, ...]]] = [("", ()), by_name, forced]
             for _ in range(options.rounds):
                 seconds.setdefault("import openai", []).append(await import_openai(plain))
                 for name, tree in trees.items():
                     environment = plain | {"PYTHONPATH": tree}
                     if name:
                         environment["XDG_CONFIG_HOME"] = str(Path(home) / "no-settings")
-                    for how, flags in ways if tree == str(ROOT) else ways[:1]:
+                    for how, flags in ways if tree == str(ROOT) else ways[:2]:
                         taken = await first_request(server, [*run, *flags], environment)
                         seconds.setdefault(f"run{how}{name}", []).append(taken)
                         console, tab = await console_and_tab(server, environment, flags)

@@ -76,12 +76,12 @@ async def _run_in(namespace: Namespace, task: str) -> int:
     import asyncio
     import importlib
 
-    from tui_agent.frontend.arguments import ConsoleArguments, wanted_early
+    from tui_agent.frontend.arguments import ConsoleArguments, model_early
     from tui_agent.models import host_start
     from tui_agent.store.no_collection import no_collection
 
     given = ConsoleArguments(overrides(namespace), namespace.config and Path(namespace.config))
-    begun = host_start.begin_early(wanted_early("model", given), wanted_early("api_base", given))
+    begun = host_start.begin_early(*model_early(given))
     await asyncio.sleep(0)  # the host's process is there before anything is imported beside it
     try:
         with no_collection():

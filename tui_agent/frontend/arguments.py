@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tui_agent import untrusted_files
 
@@ -104,19 +105,52 @@ def wanted_early(key: str, arguments: ConsoleArguments) -> object:
 
     What is wrong in the file is reported when the whole configuration is read.
     """
-    given = arguments.overrides.get(key) or os.environ.get(f"AGENT_TUI_{key.upper()}")
-    return given or _in_file(key, arguments.config)
+    return _given(key, arguments) or _in_file(arguments.config).get(key)
+
+
+class EarlyModel(NamedTuple):
+    """The model that a start names, unchecked: what is wrong is said when the whole configuration is read."""
+
+    name: object
+    api_base: object = None
+    client: object = None
+    """The client that its profile wants."""
+
+
+def model_early(arguments: ConsoleArguments) -> EarlyModel:
+    """The model of this start, as `wanted_early` finds a setting; through its profile or alias, if it has one."""
+    file = _in_file(arguments.config)
+    chosen = _given("profile", arguments) or file.get("profile")
+    named, address = _given("model", arguments), wanted_early("api_base", arguments)
+    name = chosen or named or file.get("model")
+    profile = _table(_table(file, "profiles"), str(_table(file, "aliases").get(str(name), name)))
+    if not profile:
+        return EarlyModel(named or file.get("model"), address)
+    model = named if chosen and named else profile.get("model")
+    own = _given("api_base", arguments) if chosen else None
+    return EarlyModel(model, own or profile.get("api_base", address), profile.get("client"))
 
 
 _LARGEST = 1_000_000
 """Bytes of a configuration."""
 
 
-def _in_file(key: str, config: Path | None) -> object:
+def _given(key: str, arguments: ConsoleArguments) -> object:
+    """What an option or a variable says."""
+    return arguments.overrides.get(key) or os.environ.get(f"AGENT_TUI_{key.upper()}")
+
+
+def _table(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = values.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _in_file(config: Path | None) -> Mapping[str, Any]:
+    """What the operator's own file says; nothing if it cannot be read."""
     from platformdirs import user_config_path
 
     path = config or user_config_path("agent-tui", appauthor=False) / "config.toml"
     try:
-        return tomllib.loads(untrusted_files.content(path, _LARGEST).decode()).get(key)
+        return tomllib.loads(untrusted_files.content(path, _LARGEST).decode())
     except (OSError, ValueError):
-        return None
+        return {}

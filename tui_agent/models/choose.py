@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tui_agent.config.profiles import ModelParameters, Price
 from tui_agent.core.names import FaultKind
 from tui_agent.core.values import Fault
-from tui_agent.models.host_start import SCRIPTED, Begun, host_command
+from tui_agent.models.host_start import SCRIPTED, Begun, first_client, host_command
 from tui_agent.models.hosted import HostedModel
 from tui_agent.models.protocol import Delta, Model, ModelFault, ModelRequest, Reply
-from tui_agent.models.providers import likely_client
 from tui_agent.models.scenario_checks import ScenarioError
 from tui_agent.models.usage import cost
 
@@ -42,7 +41,7 @@ def command_for(settings: Settings) -> list[str]:
     """The command line of a host whose first client is that of the chosen model."""
     means = settings.called(settings.model)
     forced = means.profile.client if means.profile is not None else None
-    return host_command(forced or likely_client(means.model, with_address=bool(means.api_base)))
+    return host_command(first_client(means.model, means.api_base, forced))
 
 
 class ModelByName:

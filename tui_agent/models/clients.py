@@ -73,11 +73,10 @@ class Clients:
     async def context_tokens(
         self, model: str, api_base: str | None, api_key_variable: str | None
     ) -> int | None:
-        """See `protocol.Model`. Who asks for a model's window will call it, so its client is loaded.
-
-        It is waited for, since asking imports an HTTP library too.
-        """
-        await asyncio.shield(self.begin(routes.client_for(model, api_base)))
+        """See `protocol.Model`. A client that loads is waited for, since asking imports an HTTP library too."""
+        if not self._loading:
+            self.begin(routes.client_for(model, api_base))
+        await asyncio.shield(next(iter(self._loading.values())))
         at = await self._with_stored_key(routes.route(model, api_base, api_key_variable), api_key_variable)
         return await routes.prompt_budget(at)
 

@@ -10,9 +10,13 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tui_agent import processes
 from tui_agent.models.providers import likely_client
+
+if TYPE_CHECKING:
+    from tui_agent.config.profiles import Client
 
 LINE_LIMIT = 1 << 30
 """Longest line in bytes; a request holds the whole conversation."""
@@ -29,14 +33,19 @@ async def begin(command: Sequence[str], environment: Mapping[str, str]) -> proce
     return await processes.start(command, env=environment, limit=LINE_LIMIT)
 
 
-def begin_early(model: object, api_base: object) -> Begun | None:
-    """Begin a host for a model and its address as options, variables or the operator's file have them, unchecked;
-    None if they do not say that there will be one.
+def begin_early(model: object, api_base: object, client: object = None) -> Begun | None:
+    """Begin a host for a model, its address and the client that it wants, as options, variables or the operator's file
+    have them, unchecked; None if they do not say that there will be one.
     """
     if not isinstance(model, str) or not model or model.startswith(SCRIPTED):
         return None
-    command = host_command(likely_client(model, with_address=bool(api_base)))
+    command = host_command(first_client(model, api_base, client))
     return asyncio.create_task(begin(command, host_environment(os.environ)))
+
+
+def first_client(model: str, api_base: object, wanted: object) -> Client:
+    """The client that a host loads at once: the one that a profile wants, else the one that is most likely needed."""
+    return "litellm" if wanted == "litellm" else likely_client(model, with_address=bool(api_base))
 
 
 async def end(begun: Begun) -> None:
@@ -47,9 +56,9 @@ async def end(begun: Begun) -> None:
         await host.end()
 
 
-def host_command(first: str = "openai") -> list[str]:
-    """The host's command line: this interpreter, without the working folder on its path. `first`: the client that is
-    most likely needed, which loads at once.
+def host_command(first: Client = "openai") -> list[str]:
+    """The host's command line: this interpreter, without the working folder on its path. `first`: the client that
+    loads at once.
     """
     return [sys.executable, "-P", "-m", "tui_agent.models.host", str(os.getpid()), first]
 

@@ -16,7 +16,7 @@ from tui_agent.models.event_stream import DONE, Event, events
 from tui_agent.models.exchange import Exchange
 from tui_agent.models.fault_words import is_error
 from tui_agent.models.habits import Habits
-from tui_agent.models.heavy_import import imported
+from tui_agent.models.heavy_import import as_if_missing, imported, packages_when_asked
 from tui_agent.models.http_guard import AnsweredWithError
 from tui_agent.models.kept_habits import HabitBook
 from tui_agent.models.lessons import Learning
@@ -88,8 +88,12 @@ class OpenAIClient(ChatClient):
 
 
 def load() -> Any:
-    """The package `openai`, with its HTTP library guarded. Raises `ImportError` when missing."""
-    openai = imported(_import)
+    """The package `openai`, with its HTTP library guarded. Raises `ImportError` when missing.
+
+    A chat needs a twentieth of the types that the package imports, and not its other HTTP library: half of the time.
+    """
+    with packages_when_asked("openai.types"), as_if_missing("aiohttp"):
+        openai = imported(_import)
     http_guard.install()
     return openai
 

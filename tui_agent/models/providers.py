@@ -6,7 +6,10 @@ providers through its OpenAI-like handlers. Everything that is not listed here g
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from tui_agent.config.profiles import Client
 
 
 class Provider(NamedTuple):
@@ -126,7 +129,7 @@ OTHER_PROTOCOLS = frozenset(
 """Prefixes that litellm serves by another protocol or another way to sign in, also at an address of one's own."""
 
 
-def likely_client(model: str, *, with_address: bool) -> Literal["openai", "litellm"]:
+def likely_client(model: str, *, with_address: bool) -> Client:
     """The client that a name most likely needs, told without a look at any table."""
     prefix, slash, _ = model.partition("/")
     if prefix in OTHER_PROTOCOLS:

@@ -22,7 +22,7 @@ from tui_agent.console.looks.themed_app import ThemedApp
 from tui_agent.console.prompt.keys_in_order import KeysInOrder
 from tui_agent.console.terminal.garbage import PatientCollection
 from tui_agent.console.terminal.timers import once
-from tui_agent.frontend.arguments import wanted_early
+from tui_agent.frontend.arguments import model_early
 from tui_agent.frontend.commands.registry import BACKWARDS, BINDABLE, use_keys, with_shift
 from tui_agent.store.errors import SessionError
 
@@ -83,12 +83,11 @@ class SessionApp(ThemedApp):
         arguments = self.arguments
         if self.is_headless or arguments.demo is not None or arguments.resume is not None:
             return
-        from tui_agent.models.host_start import begin_early
-        from tui_agent.models.providers import likely_client
+        from tui_agent.models.host_start import begin_early, first_client
 
-        model, api_base = (wanted_early(key, arguments) for key in ("model", "api_base"))
-        self._begun = begin_early(model, api_base)
-        self.calls_first = likely_client(str(model or ""), with_address=bool(api_base)) == "openai"
+        model, api_base, client = model_early(arguments)
+        self._begun = begin_early(model, api_base, client)
+        self.calls_first = first_client(str(model or ""), api_base, client) == "openai"
 
     def host_for(self, settings: Settings) -> KeptHost:
         """The model host that all tabs share, as the settings of the first want it."""
