@@ -116,7 +116,7 @@ async def main() -> None:
             through_litellm(Path(home), server.url)
             trees = {"": str(ROOT), **{f", {Path(tree).name}": tree for tree in options.tree}}
             # A tree before there were two clients has no key that forces one.
-            by_name = (", litellm by its name", ("--model", "openai_like/local"))
+            by_name = (", litellm by its name", ("--model", "azure/local"))
             forced = (", litellm", ("--profile", "through-litellm"))
             ways: list[tuple[str, tuple[str, ...]]] = [("", ()), by_name, forced]
             for _ in range(options.rounds):

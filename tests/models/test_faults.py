@@ -18,7 +18,8 @@ from tui_agent.models.fault_advice import CallFacts, advice
 from tui_agent.models.fault_times import wait_in_words
 from tui_agent.models.fault_words import is_error, readable
 from tui_agent.models.faults import fault_from, fault_of_answer
-from tui_agent.models.http_guard import AnsweredWithError, look_for_error
+from tui_agent.models.http_errors import AnsweredWithError
+from tui_agent.models.http_guard import look_for_error
 from tui_agent.models.masking import masked
 
 FACTS = CallFacts("openai/gpt-x", "openai")

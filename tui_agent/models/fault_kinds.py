@@ -136,10 +136,10 @@ usage_limit = _says(
     rf"{_USED_UP} (?:your|the|my|its|this)\b[^.\n]{{0,60}}\busage\b",
     r"\b(?:hit|reached) (?:your|the) limit\b|\blimit reached ?(?:\||[·∙•]|, ?resets)",
     r"\bout of (?:extra )?usage\b|[·∙•] ?resets\b",
-    r"\blimit (?:will )?resets? (?:at|on|in|tomorrow|after)\b|\bregain access on\b|quota will reset",
+    r"\blimit (?:will )?resets? (?:at|on|in|tomorrow|after)\b|\bregain access on\b|quota (?:will )?resets?\b",
     r"exhausted your (?:capacity|daily|quota)|usage limit has been|weekly (?:usage )?limit|usage quota",
     r"\b(?:tokens?|requests?|messages?) per (?:day|week|month)\b|\bper[- ]day\b",
-    r"\bdaily (?:rate|request|token|usage|quota)|\((?:TPD|RPD)\)|key limit exceeded|per_?day|PerDay",
+    r"\bdaily (?:rate|request|token|usage|quota)|\((?:TPD|RPD)\)|key limit exceeded(?! \(total)|per_?day|PerDay",
     r"allocated quota exceeded.{0,40}(?:day|month|week)|free-models-per-day|spending cap",
     r"(?:today|this (?:week|month))'?s? (?:free )?(?:usage|limit|quota)|usage resets|5\s?小时|每周.{0,8}上限",
     r"使用上限|周限额|quota (?:period|cycle)",
@@ -154,6 +154,7 @@ quota = _says(
     r"check your plan and billing|please (?:recharge|top up)|add (?:funds|credits?)|top up your",
     r"余额不足|额度不足|欠费|balance is insufficient",
     r"no resource package|can only afford|suspended due to|not enough (?:balance|funds)|prepaid",
+    r"key limit exceeded \(total",
 )
 """The purse is empty."""
 
@@ -264,7 +265,8 @@ overflow = _says(
     r"tokens? (?:in (?:the )?(?:prompt|messages) )?exceeds?|token limit exceeded",
     r"(?:input|prompt|request|conversation) (?:\w+ )?exceeds? (?:the )?(?:\w+ )?(?:limit|length|size|tokens?|window)",
     r"max_input_tokens|上下文.{0,12}(?:超|长)|超出.{0,12}(?:长度|上下文|token)|超过.{0,16}(?:长度|上下文|token)|输入.{0,8}过长",
-    r"long context|\btoken limit$",
+    r"long context|\btoken limit$|context shift is disabled",
+    r"malformed input request: expected maxlength: \d+",
 )
 """The wordings that providers are known to use."""
 
@@ -480,14 +482,21 @@ def _of_door(told: Told, status: int) -> FaultKind:
     return found or _OF_STATUS[status]
 
 
+def _overflows(text: str, status: int) -> bool:
+    """Whether an error of a server is a prompt that is too long; of gateways by the known wordings alone."""
+    return is_overflow(text) if status == 500 else status in {502, 503} and known_overflow(text)
+
+
 def _of_server(told: Told, status: int) -> FaultKind:
     text = told.text
-    if _by_code(told.codes, FaultKind.CONTEXT_OVERFLOW) or (status == 500 and is_overflow(text)):
+    if _by_code(told.codes, FaultKind.CONTEXT_OVERFLOW) or _overflows(text, status):
         return FaultKind.CONTEXT_OVERFLOW
     if _by_code(told.codes, FaultKind.OVERLOADED) or (status in {500, 502, 503} and overloaded(text)):
         return FaultKind.OVERLOADED
     if status in {500, 503} and usage_limit(text):
         return FaultKind.USAGE_LIMIT
+    if status in {500, 503} and quota(text):
+        return FaultKind.QUOTA
     if status in _OF_STATUS:
         return _OF_STATUS[status]
     if status == 503:

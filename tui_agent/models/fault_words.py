@@ -39,7 +39,7 @@ _ANNOUNCED = re.compile(
     re.IGNORECASE,
 )
 """What stands before an error's body and says nothing that the body and the status do not."""
-_LEFT_OPEN = re.compile(r"""['"]message['"]: ?(['"])(.+?)\1(?:, ?['"]|\s*\}|$)""", re.DOTALL)
+_LEFT_OPEN = re.compile(r"""['"](?:message|error)['"]: ?(['"])(.+?)\1(?:, ?['"]|\s*\}|$)""", re.DOTALL)
 """The message in a body that is no JSON, or was cut."""
 _EVENT_LINE = re.compile(r"^(?:event|id|retry):.*$|^data: ?", re.MULTILINE)
 
@@ -147,21 +147,30 @@ def _of_text(text: str, depth: int) -> Any:
     if text[:2] in {"b'", 'b"'}:
         with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
             return unfolded(ast.literal_eval(text), depth + 1)
-    at = min((place for sign in "{[" if (place := text.find(sign)) >= 0), default=-1)
-    if at < 0:
-        return text
-    body = _parsed(text[at:])
-    if isinstance(body, dict | list) and (at == 0 or _holds_words(body)):
-        before = _without_prefixes(text[:at].strip().removesuffix("b'").removesuffix('b"').strip())
-        inner = unfolded(body, depth + 1)
-        short = len(before) <= _LONGEST_HEAD
-        if at == 0 or (short and (_ANNOUNCED.fullmatch(before) or _GENERIC.fullmatch(before.rstrip(" :-")))):
-            return inner
-        return {"message": before.rstrip(" :-"), "cause": inner}
+    places = sorted(place for sign in "{[" if (place := text.find(sign)) >= 0)
+    at = min(places, default=-1)
+    for place in places:
+        body = _parsed(text[place:])
+        if isinstance(body, dict | list) and (_holds_words(body) or (place == 0 and not _is_tag(body))):
+            return _with_words_before(text[:place], body, depth)
     cut = _LEFT_OPEN.search(text[:_LONGEST_CUT])
     if at == 0 and cut is not None:
         return _of_text(cut[2].replace('\\"', '"'), depth + 1)
     return text
+
+
+def _with_words_before(said: str, body: object, depth: int) -> Any:
+    before = _without_prefixes(said.strip().removesuffix("b'").removesuffix('b"').strip())
+    inner = unfolded(body, depth + 1)
+    short = len(before) <= _LONGEST_HEAD
+    if not said or (short and (_ANNOUNCED.fullmatch(before) or _GENERIC.fullmatch(before.rstrip(" :-")))):
+        return inner
+    return {"message": before.rstrip(" :-"), "cause": inner}
+
+
+def _is_tag(body: dict[str, Any] | list[Any]) -> bool:
+    """Whether it is a number in brackets, as in front of a sentence."""
+    return isinstance(body, list) and all(isinstance(each, int | float) for each in body)
 
 
 def _holds_words(body: object) -> bool:
@@ -232,11 +241,18 @@ def _of_fields(fields: dict[str, Any]) -> str:
         at = ".".join(str(part) for part in place if part != "body")
         return f"{at}: {own}" if at else own
     inner = next((words for key in _INNER if (words := _inner_words(fields, key))), "")
+    if not inner and _is_sentence(fields.get("param")):
+        inner = str(fields["param"]).strip()
     joined = _joined(own, inner)
     provider = fields.get("provider_name")
     if joined and isinstance(provider, str) and provider and "raw" in fields:
         return f"{joined.rstrip('.')} (from {provider})"
     return joined
+
+
+def _is_sentence(param: Any) -> bool:
+    """Whether a server says in the place of a parameter's name what is wrong with it."""
+    return isinstance(param, str) and len(param.split()) > 2
 
 
 def _inner_words(fields: dict[str, Any], key: str) -> str:
@@ -324,7 +340,13 @@ _TIMES = re.compile(r"reset|retry", re.IGNORECASE)
 def all_words(value: Any) -> str:
     """Every text of a body but its codes, for what is looked for anywhere in it."""
     texts = (
-        [value] if isinstance(value, str) else [each for key, each in _fields(value) if key not in _NO_WORDS]
+        [value]
+        if isinstance(value, str)
+        else [
+            each
+            for key, each in _fields(value)
+            if key not in _NO_WORDS or (key == "param" and _is_sentence(each))
+        ]
     )
     return "\n".join(str(text) for text in texts if isinstance(text, str | int | float))
 

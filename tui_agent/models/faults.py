@@ -33,7 +33,7 @@ from tui_agent.models.fault_words import (
     status_in,
     unfolded,
 )
-from tui_agent.models.http_guard import AnsweredWithError, RefusedAnswerError
+from tui_agent.models.http_errors import AnsweredWithError, RefusedAnswerError
 from tui_agent.models.masking import masked
 from tui_agent.models.unread_call import unread_call
 
@@ -64,8 +64,12 @@ _WINDOW = tuple(
         r"exceeds the limit of #",
         r"must have less than # tokens",
         r"while limit is #",
-        r"context length \(# tokens\)",
-        r"exceed context limit: \d+ \+ \d+ > #",
+        r"context (?:length|size) \(#(?: tokens)?\)",
+        r"exceed context limit:\s*\d+\s*\+?\s*\d+\s*>\s*#",
+        r"maximum allowed length \(#",
+        r"context length #\)",
+        r"max prompt/context tokens is #",
+        r"`max_new_tokens` must be <= #",
         r"max(?:imum)? (?:model |input |prompt )?length(?: exceeded, max length)?[ :]+(?:is )?#",
         r"tokens per (?:minute|min|day) ?(?:\([TR]P[MD]\))?: limit:? #",
         r"limit exceeded: \d+ > #",
@@ -85,7 +89,10 @@ _PROMPT = tuple(
         r"token count of #",
         r"given: #",
         r"current length is #",
-        r"the input \(# tokens\)",
+        r"input (?:length )?\(#(?: tokens)?\)",
+        r"at least # input tokens",
+        r"(?:request contains|text prompt has) # tokens",
+        r"total length #",
         r"exceed context limit: #",
         r"limit exceeded: # >",
     )

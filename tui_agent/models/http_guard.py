@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
 from tui_agent.core.names import FaultKind
+from tui_agent.models.chat_events import plain_events
 from tui_agent.models.fault_words import is_error
+from tui_agent.models.http_errors import AnsweredWithError, RefusedAnswerError
 
 LARGEST_REPLY = 64 << 20
 """Bytes: a long reply in pieces of a few characters, each with its frame."""
@@ -23,28 +26,6 @@ LONGEST_LINE = 8 << 20
 LARGEST_ERROR = 1 << 16
 """Bytes of an error's body that are read."""
 _AT_ONCE = 1 << 18
-
-
-class RefusedAnswerError(Exception):
-    """An answer that is not taken; `kind` and `todo` are for the fault."""
-
-    def __init__(self, kind: FaultKind, message: str, todo: str) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.todo = todo
-
-
-class AnsweredWithError(Exception):
-    """A call was answered with an error under a status of success, which libraries read as a reply without content.
-
-    `body`: as it came, or read already.
-    """
-
-    def __init__(self, status: int, headers: Mapping[str, str], body: object) -> None:
-        super().__init__(f"status {status} with an error")
-        self.status = status
-        self.headers = dict(headers)
-        self.body = body
 
 
 _LIBRARIES = ("httpx", "httpx2")
@@ -63,6 +44,12 @@ def install() -> None:
             setattr(owner, method, guard(getattr(owner, method)))
 
 
+def reads_as_sent(client: Any) -> Any:
+    """Mark a client whose owner reads streams as servers send them; all others get plain events. Returns it."""
+    client.reads_as_sent = True
+    return client
+
+
 def _staying(send: Any) -> Any:
     async def guarded(client: Any, request: Any, **options: Any) -> Any:
         response = await send(client, request, **{**options, "follow_redirects": False})
@@ -75,9 +62,22 @@ def _staying(send: Any) -> Any:
                 "Nothing was sent there. If you trust that address, give it with --api-base URL.",
             )
         await look_for_error(request, response)
+        response.extensions[_PLAIN] = not hasattr(client, "reads_as_sent") and _wants_chat_stream(request)
         return response
 
     return guarded
+
+
+_PLAIN = "plain_events"
+"""Extension of a response that whoever reads it gets as plain events."""
+_STREAMED = re.compile(rb'"stream":\s*true')
+
+
+def _wants_chat_stream(request: Any) -> bool:
+    return (
+        request.url.path.endswith("/chat/completions")
+        and _STREAMED.search(bytes(request.content)) is not None
+    )
 
 
 async def look_for_error(request: Any, response: Any) -> None:
@@ -100,7 +100,12 @@ _CALLS = ("/chat/completions", "/completions", "/responses", "/messages")
 
 
 def _bounded(aiter_bytes: Any) -> Any:
-    async def guarded(response: Any, chunk_size: int | None = None) -> AsyncIterator[bytes]:
+    def guarded(response: Any, chunk_size: int | None = None) -> AsyncIterator[bytes]:
+        pieces = bounded(response, chunk_size)
+        plain = response.extensions.get(_PLAIN) and response.is_success
+        return plain_events(pieces) if plain else pieces
+
+    async def bounded(response: Any, chunk_size: int | None) -> AsyncIterator[bytes]:
         total = line = 0
         async for piece in aiter_bytes(response, chunk_size):
             total += len(piece)

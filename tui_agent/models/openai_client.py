@@ -6,18 +6,17 @@ last words before a break are seen.
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from tui_agent.models import http_guard
 from tui_agent.models.chat_client import ChatClient, chosen_headers
+from tui_agent.models.chat_events import Deltas, checked
 from tui_agent.models.event_stream import DONE, Event, events
 from tui_agent.models.exchange import Exchange
-from tui_agent.models.fault_words import is_error
 from tui_agent.models.habits import Habits
 from tui_agent.models.heavy_import import as_if_missing, imported, packages_when_asked
-from tui_agent.models.http_guard import AnsweredWithError
+from tui_agent.models.http_errors import AnsweredWithError
 from tui_agent.models.kept_habits import HabitBook
 from tui_agent.models.lessons import Learning
 from tui_agent.models.protocol import ModelRequest
@@ -61,7 +60,10 @@ class OpenAIClient(ChatClient):
                 follow_redirects=False, verify=not at.address.startswith("http:")
             )
             client = self._openai.AsyncOpenAI(
-                api_key=place[1], base_url=at.address or None, max_retries=0, http_client=http
+                api_key=place[1],
+                base_url=at.address or None,
+                max_retries=0,
+                http_client=http_guard.reads_as_sent(http),
             )
             if _OPENAI not in at.address:
                 # The environment names them for OpenAI alone.
@@ -129,6 +131,10 @@ class _Opened:
 class _StreamedEvents(Exchange):
     """A call whose stream consists of events."""
 
+    def __init__(self, request: ModelRequest, at: Route, watch: Watch, learning: Learning) -> None:
+        super().__init__(request, at, watch, learning)
+        self._deltas = Deltas()
+
     def watched(self, stream: Any) -> AsyncIterator[Any]:
         """See `Exchange`."""
         self.as_json = stream.is_json
@@ -147,9 +153,7 @@ class _StreamedEvents(Exchange):
             return None
         if not data:
             return None
-        value = json.loads(data)
-        if chunk.name == "error" or is_error(value):
-            raise AnsweredWithError(200, {}, value)
+        value = checked(data, chunk.name)
         if not isinstance(value, Mapping):
             return None
         usage = value.get("usage")
@@ -163,34 +167,9 @@ class _StreamedEvents(Exchange):
         if choice.get("finish_reason") == "error" and choice.get("native_finish_reason"):
             words = f"the provider ended the reply: {choice['native_finish_reason']}"
             raise AnsweredWithError(200, {}, {"error": {"message": words}})
-        delta = choice.get("delta")
-        message = choice.get("message")
-        if isinstance(message, Mapping) and not (isinstance(delta, Mapping) and delta):
-            delta = self._rest_of(message)
-        elif not isinstance(delta, Mapping):
-            text = choice.get("text")  # of servers that complete a text
-            delta = {"content": text} if isinstance(text, str) else {}
-        else:
-            self._in_deltas = True
+        delta = self._deltas.of(choice)
         self.saw_choice(choice, delta)
         return delta
-
-    _in_deltas = False
-    """Pieces came as deltas, so that a message among them is the whole."""
-
-    def _rest_of(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A message in a stream: what of it did not come before, for it may be a piece, or all that there is so far."""
-        rest = dict(message)
-        for name, known in (
-            ("content", self.assembler.text),
-            ("reasoning_content", self.assembler.reasoning),
-        ):
-            found = message.get(name)
-            if isinstance(found, str) and known and found.startswith(known):
-                rest[name] = found[len(known) :]
-            elif isinstance(found, str) and self._in_deltas and known:
-                del rest[name]
-        return rest
 
 
 def _first_choice(choices: Any) -> Mapping[str, Any] | None:
@@ -202,7 +181,5 @@ def _first_choice(choices: Any) -> Mapping[str, Any] | None:
 
 def _answer(text: str) -> Any:
     """The body of a reply that was not streamed. Raises `ValueError` for what is no JSON."""
-    value = json.loads(text)
-    if is_error(value):
-        raise AnsweredWithError(200, {}, value)
+    value = checked(text)
     return value if isinstance(value, Mapping) else {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any
 
+from tui_agent.models.chat_events import ENDED
 from tui_agent.models.exchange import of, texts
 from tui_agent.models.usage import is_sound
 
@@ -62,6 +63,7 @@ class RawChunks:
     def _look(self, chunk: Any) -> None:
         call = self._call
         choices = of(chunk, "choices")
+        call.done = call.done or of(chunk, ENDED) is True
         if choices:
             delta = of(choices[0], "delta")
             call.saw_choice(choices[0], delta)
