@@ -105,7 +105,8 @@ async def test_a_share_is_given_by_command_kept_over_sizes_and_taken_back() -> N
 
 async def test_panes_stand_below_each_other_where_the_side_was_made_too_narrow_for_two() -> None:
     async with live((200, 60)) as console:
-        assert _region(console, "#ring").y == _region(console, "#confidence").y
+        await console.say("/panes wide")
+        await console.until(lambda: _region(console, "#ring").y == _region(console, "#confidence").y)
         await console.say("/panes 25%")
         await console.until(lambda: _region(console, "#ring").width == 50)
         assert _region(console, "#ring").bottom <= _region(console, "#confidence").y

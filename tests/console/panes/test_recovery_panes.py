@@ -60,14 +60,46 @@ async def text_at(kind: type, story: Story, size: tuple[int, int] = (64, 12)) ->
 # --- the ring ------------------------------------------------------------------------------------------------
 
 
-async def test_the_ring_shows_five_slots_with_kind_age_and_headline() -> None:
-    story = troubled()
-    text = await text_at(RingPane, story, (70, 7))
-    rows = text.split("\n")
-    assert len(rows) == 5
+async def test_the_ring_shows_a_failure_with_kind_and_age_and_what_four_more_lead_to() -> None:
+    rows = (await text_at(RingPane, troubled(), (70, 7))).rstrip().split("\n")
     assert rows[0].startswith("1 ●   tool failed  grep: exit code 1: no match")
     assert "1 step" in rows[0]
-    assert [row.split() for row in rows[1:]] == [[str(n), "○", "empty"] for n in range(2, 6)]
+    assert [row.strip() for row in rows[1:]] == ["○ ○ ○ ○  4 more like it: you are asked"]
+
+
+async def test_an_empty_ring_is_one_line() -> None:
+    assert (await text_at(RingPane, Story(), (34, 12))).strip() == "○ ○ ○ ○ ○ nothing failed"
+    recovered = Story().run("Go.")
+    for worked in (False, True):
+        recovered.ask_model()
+        (call,) = recovered.reply("", ("bash", {"command": "make"}))
+        (recovered.succeed(call) if worked else recovered.fail(call, "exit code 2")).judge()
+    assert (await text_at(RingPane, recovered, (34, 12))).strip() == "○ ○ ○ ○ ○ empty"
+
+
+@pytest.mark.parametrize(
+    ("last", "shared"),
+    [
+        (("bash", "make", "exit code 2"), ["same call, another error", "the same error", "the same error"]),
+        (("bash", "ls x", "exit code 1: x"), ["same tool"] * 3),
+        (("grep", "x", "no match"), ["another"] * 3),
+    ],
+)
+async def test_each_slot_of_the_ring_says_what_it_shares_with_the_last(
+    last: tuple[str, str, str], shared: list[str]
+) -> None:
+    story = Story().run("Go.")
+    for tool, command, message in (*(("bash", *each) for each in FAILURES), last):
+        story.ask_model()
+        (call,) = story.reply("", (tool, {"command": command}))
+        story.fail(call, message).judge()
+    rows = (await text_at(RingPane, story, (76, 7))).split("\n")
+    assert [row[6:].split("  ")[0] for row in rows[:3]] == shared
+    assert rows[3].startswith("4 ● = " if shared[1] == "the same error" else "4 ●   ")
+    assert f"{last[0]}: {last[2]}" in rows[3]
+
+
+FAILURES = (("make", "exit code 9"), ("make", "exit code 2"), ("ls x", "exit code 2"))
 
 
 async def test_identical_failures_carry_the_same_mark_and_a_different_one_does_not() -> None:
@@ -966,7 +998,7 @@ async def test_a_low_ring_names_the_newest_failures() -> None:
     rows = (await text_at(RingPane, tripped(), (60, 5))).split("\n")
     assert [row[:5] for row in rows] == ["5 ● =", "4 ● =", "3 ● ="]
     empty = (await text_at(RingPane, Story(), (60, 5))).split("\n")
-    assert empty[0].strip() == "○○○○○ no failures"
+    assert empty[0].strip() == "○ ○ ○ ○ ○ nothing failed"
 
 
 @pytest.mark.parametrize(

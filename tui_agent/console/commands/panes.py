@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from tui_agent.console.looks.splash import PANE_NAMES
-from tui_agent.console.panes.dashboard import PaneForm
+from tui_agent.console import panes
+from tui_agent.console.panes.dashboard import PaneForm, form_named
 from tui_agent.console.panes.density import Density
 from tui_agent.console.panes.pane_sizes import NARROWEST, WIDEST, PaneSizes, share_of
 from tui_agent.core.evolve import evolve
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from tui_agent.console.tabs.session_app import SessionApp
     from tui_agent.frontend.commands.session_commands import Answer
 
-JUMP_TARGETS = (*PANE_NAMES, "prompt")
+
+def jump_targets() -> list[str]:
+    """List what `/jump` takes."""
+    return [*(facts.name for facts in panes.pane_facts()), "prompt"]
 
 
 class PaneCommands:
@@ -62,11 +65,12 @@ class PaneCommands:
         if form == "reset" or share_of(form) is not None:
             sizes = dashboard.sizes
             dashboard.use_sizes(PaneSizes() if form == "reset" else evolve(sizes, share=share_of(form)))
-            form = PaneForm.SIDE
-        if form and form not in list(PaneForm):
+            form = PaneForm.AUTO if form == "reset" else PaneForm.WIDE
+        wanted = form_named(form) if form else dashboard.next_form()
+        if wanted is None:
             said = f"a share of the width from {NARROWEST}% to {WIDEST}%"
             raise ValueError(f"There is no form {form}. There are {', '.join(PaneForm)}, {said}, and reset.")
-        dashboard.choose(PaneForm(form) if form else dashboard.next_form())
+        dashboard.choose(wanted)
         self._app.remember(panes=str(dashboard.chosen), panes_before=str(dashboard.before))
         self._screen.redraw()
         self._screen.call_after_refresh(self._screen.refocus)
@@ -91,7 +95,7 @@ class PaneCommands:
         """Go to the recovery pane after the one that has the focus, round and round."""
         focused = self._screen.focused
         here = focused.id if focused is not None else None
-        names = [name for name in PANE_NAMES if name != "conversation"]
+        names = [pane.facts.name for pane in panes.RECOVERY_PANES]
         place = names.index(here) + 1 if here in names else 0
         self._screen.focus_pane(names[place % len(names)])
         return ""
@@ -108,8 +112,8 @@ class PaneCommands:
         """Go to a pane by name, or choose one by its letter."""
         if not pane:
             return self._jump_to()
-        if pane not in JUMP_TARGETS:
-            raise ValueError(f"There is no pane {pane}. There are {', '.join(JUMP_TARGETS)}.")
+        if pane not in jump_targets():
+            raise ValueError(f"There is no pane {pane}. There are {', '.join(jump_targets())}.")
         self._screen.focus_pane(pane)
         return ""
 

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tui_agent.console.commands.panes import JUMP_TARGETS, PaneCommands
+from tui_agent.console.commands.panes import PaneCommands, jump_targets
 from tui_agent.console.commands.tabs import TabCommands
-from tui_agent.console.panes.pane import LinePane
+from tui_agent.console.panes.pane import StatePane
 from tui_agent.frontend.commands import session_commands
 from tui_agent.frontend.commands.registry import Command
 from tui_agent.frontend.commands.session_commands import AT_ANY_TIME, OF_WHAT_IS_SHOWN, Answer
@@ -103,7 +103,7 @@ class ShownCommands(View):
             case "theme":
                 return self.app.theme_names
             case "jump":
-                return JUMP_TARGETS
+                return jump_targets()
         return session_commands.values_of(command, self._live)
 
     def explain(self, seq: int, call_id: str) -> None:
@@ -132,7 +132,7 @@ class ShownCommands(View):
     @property
     def asked_about(self) -> tuple[int, str]:
         focused = self.screen.focused
-        asked = focused.subject() if isinstance(focused, LinePane) else None
+        asked = focused.subject() if isinstance(focused, StatePane) else None
         return (0, "") if asked is None else (asked.seq, asked.call_id)
 
     def say(self, text: str) -> None:

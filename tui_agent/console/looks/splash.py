@@ -12,9 +12,15 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
 
-TITLE = " Conversation "
+from tui_agent.console.looks.pane_facts import (
+    CONVERSATION,
+    SLIM_WIDTH,
+    UNFOLDED_HEIGHT,
+    UNFOLDED_WIDTH,
+)
+
+TITLE = f" {CONVERSATION.title} "
 PLACEHOLDER = "Give the agent a task, or type / for commands"
-PANE_NAMES = ("conversation", "ring", "confidence", "attempts", "note", "timeline", "trends")
 
 
 class Splash(Widget):
@@ -85,19 +91,12 @@ class PromptOutline(Widget):
 
 
 def conversation_width(width: int, height: int) -> int:
-    """Columns that the conversation takes in a terminal of this size."""
-    if width < UNFOLDED_WIDTH or height < UNFOLDED_HEIGHT:
-        return width
-    if width >= WIDE_WIDTH:
-        return width - min(108, width // 2)
-    return width - max(46, min(64, width * 38 // 100))
+    """Count the columns that the conversation takes in a terminal of this size, before anything has failed."""
+    folded = width < UNFOLDED_WIDTH or height < UNFOLDED_HEIGHT
+    return width if folded else width - SLIM_WIDTH
 
 
-UNFOLDED_WIDTH = 108
-UNFOLDED_HEIGHT = 28
-"""Below either, there is no room for the recovery panes at the conversation's side."""
-WIDE_WIDTH = 170
 LOW_HEIGHT = 16
-"""Below it the summary and the hints go;"""
+"""Rows of the terminal below which the summary and the hints go."""
 TINY_HEIGHT = 12
-"""below it the frames."""
+"""Rows of the terminal below which the frames go, too."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
-from tui_agent.call_names import subject_of, telling_arguments
-from tui_agent.console.panes.pane import Asked, LinePane, newest_rule, not_used, nothing
+from tui_agent.call_names import short_input, telling_arguments
+from tui_agent.console.looks.pane_facts import PaneFacts
+from tui_agent.console.panes.pane import Asked, StatePane, newest_rule, not_used, nothing
 from tui_agent.frontend.lines.glyphs import pips
 from tui_agent.frontend.lines.styled import Line, Span, fit, fit_middle, justified, pad, wrap
 from tui_agent.headline import headline
@@ -30,17 +31,25 @@ _NARROW, _WIDE = 30, 56
 """Columns from which a word stands beside a sign, and from which it may be a sentence."""
 
 
-class AttemptsPane(LinePane):
+class AttemptsPane(StatePane):
     """A table by call: pips, tool, input, and where the call stands."""
 
-    BORDER_TITLE: ClassVar[str] = "Attempts"
+    facts = PaneFacts(
+        "attempts",
+        "Attempts",
+        "Failures of each call, a filled circle each. The third one asks you, and the call is blocked until you allow "
+        "it. What was recovered is green, then fades.",
+        "a",
+        row=1,
+        column=0,
+    )
 
     DEFAULT_CSS = """
     AttemptsPane { height: 8; min-height: 3; }
     """
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self) -> None:
+        super().__init__()
         self._attempts: object = None
         self._policy: object = None
         self._rule = ""
@@ -72,6 +81,7 @@ class AttemptsPane(LinePane):
             if entry.key not in recovered
             and (lasting or entry.key in self._open or entry.key in blocked or entry.denials)
         ]
+        self._entries.sort(key=lambda entry: entry.key not in blocked)
         self._telling = telling_arguments([(entry.tool, entry.input) for entry in self._entries[:SHOWN]])
         unused = not_used(policy, policy.attempts == "off")
         self.say_below(f"⊘ {len(blocked)} blocked" if blocked else "", unused=unused, rule=rule)
@@ -84,24 +94,27 @@ class AttemptsPane(LinePane):
         incident = incident or next(reversed(self._recovered.values()), None)
         return None if incident is None else Asked(incident.newest.seq)
 
+    @property
+    def speaks(self) -> bool:
+        return bool(self._entries or self._recovered)
+
     def draw(self, width: int, height: int) -> list[Line]:
-        """Each entry with its message where all of them have a row for it; a line each otherwise."""
+        """Draw what is blocked first, what was recovered last; each entry with its message if all have a row for it."""
         entries = self._entries
-        lines: list[Line] = [
-            self._recovered_row(incident, width) for incident in reversed(self._recovered.values())
-        ]
+        recovered = [self._recovered_row(incident, width) for incident in reversed(self._recovered.values())]
         if not entries:
             about = "A call that fails is counted here until it is recovered."
-            return lines or nothing("no call has failed", about, width, height)
+            return recovered or nothing("no call has failed", about, width, height)
+        lines: list[Line] = []
         pip_width = max(len(pips(entry.count, entry.limit)) for entry in entries[:SHOWN])
         tool_width = min(max(len(entry.tool) for entry in entries[:SHOWN]), max(4, width // 4))
-        messages = _messages(entries[:SHOWN], width - pip_width - 1, height - len(lines) - len(entries))
+        messages = _messages(entries[:SHOWN], width - pip_width - 1, height - len(recovered) - len(entries))
         for entry, telling, message in zip(entries, self._telling, messages, strict=False):
             lines.append(self._row(entry, telling, width, pip_width, tool_width))
             lines.extend((Span(" " * (pip_width + 1) + row, "muted"),) for row in message)
         if len(entries) > SHOWN:
             lines.append((Span(fit(f"… {len(entries) - SHOWN} older", width), "muted"),))
-        return lines
+        return [*lines, *recovered]
 
     def _recovered_row(self, incident: Incident, width: int) -> Line:
         """Green while it is new, then faded."""

@@ -8,9 +8,10 @@ succeeds in a sentence. That has a number only where it holds for strong and wea
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
-from tui_agent.console.panes.pane import LinePane, newest_rule, not_used
+from tui_agent.console.looks.pane_facts import PaneFacts
+from tui_agent.console.panes.pane import StatePane, newest_rule, not_used
 from tui_agent.core.badge import badge_of
 from tui_agent.frontend.lines.glyphs import BADGES, SPARKS
 from tui_agent.frontend.lines.outlook import OUTLOOKS, confidence_role, trend
@@ -79,17 +80,26 @@ def chart(history: list[float], width: int, rows: int) -> list[Line]:
     return lines
 
 
-class ConfidencePane(LinePane):
+class ConfidencePane(StatePane):
     """The outlook or the gauge, its course, open uncertainties, breakers that are not closed."""
 
-    BORDER_TITLE: ClassVar[str] = "Confidence"
+    facts = PaneFacts(
+        "confidence",
+        "Confidence",
+        "Whether the next step is likely to succeed, estimated from recorded runs (or the policy's confidence), its "
+        "trend, and where the run stands. A ? is open: a tool that has failed and not worked since, a fault of the "
+        "model. {why} shows the counts.",
+        "f",
+        row=0,
+        column=1,
+    )
 
     DEFAULT_CSS = """
     ConfidencePane { height: 8; min-height: 3; }
     """
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self) -> None:
+        super().__init__()
         self._recovery: RecoveryState | None = None
         self._rule = ""
         self._badge = ""
@@ -112,6 +122,10 @@ class ConfidencePane(LinePane):
             policy = self._recovery.policy
             self.say_below("", unused=not_used(policy, policy.cognition == "off"), rule=self._rule)
 
+    def rows_at_most(self, *, calm: bool) -> int:
+        """Rows for the value and its course, with a few for what is open if something fails."""
+        return 3 if calm else 6
+
     def draw(self, width: int, height: int) -> list[Line]:
         """Most important first: what can be said of the next step, its course, what is open."""
         recovery = self._recovery
@@ -121,7 +135,8 @@ class ConfidencePane(LinePane):
         history = [] if chance else [recovery.policy.confidence_start]
         history += [value for _, value in cognition.history]
         lines = (_outlook if chance else _headline)(recovery, self._badge, history, width)
-        del lines[max(1, height) :]
+        if len(lines) > height:  # a sentence stands whole, or not at all
+            del lines[1:]
         open_lines = [*_open_lines(self._open, width, height - len(lines) - 1), *_breakers(recovery, width)]
         rows = min(_HIGHEST, height - len(lines) - len(open_lines))
         if rows > 0 and history:

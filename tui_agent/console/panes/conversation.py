@@ -18,10 +18,11 @@ from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
+from tui_agent.console.looks.pane_facts import CONVERSATION
 from tui_agent.console.panes.call_block import BEYOND, FOLD, IN_FILE
 from tui_agent.console.panes.density import Density
 from tui_agent.console.panes.found import Match, best, matches, pattern_of
-from tui_agent.console.panes.pane import Asked, LinePane, highlighted
+from tui_agent.console.panes.pane import Asked, StatePane, highlighted
 from tui_agent.console.panes.strips import Palette, to_strip
 from tui_agent.console.panes.transcript import ConversationRows
 from tui_agent.core.names import Phase
@@ -46,10 +47,10 @@ _MARGIN = 1
 """Gutter in which the cursor stands, in cells."""
 
 
-class ConversationPane(LinePane):
+class ConversationPane(StatePane):
     """The transcript. Follows its end until the operator scrolls up; Enter or a click opens a block."""
 
-    BORDER_TITLE: ClassVar[str] = "Conversation"
+    facts = CONVERSATION
 
     DEFAULT_CSS = """
     ConversationPane { height: 1fr; min-height: 2; padding: 0; }
@@ -90,8 +91,8 @@ class ConversationPane(LinePane):
     class Back(Message):
         """The operator goes back to where a jump came from."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self) -> None:
+        super().__init__()
         self.welcome: Callable[[int], Sequence[Line]] = lambda _: ((Span(" ○ nothing said yet", "muted"),),)
         """What stands here before anything was said, in so many rows."""
         self.transcript = ConversationRows()
@@ -126,6 +127,11 @@ class ConversationPane(LinePane):
         self._timer: Timer | None = None
         self._width = self._height = 0
         self._tail_strips: dict[int, tuple[Line, Strip]] = {}
+
+    @property
+    def follows(self) -> bool:
+        """The end is in view and stays there: nobody reads further up."""
+        return self._following
 
     # --- showing ---------------------------------------------------------------------------------------------
 

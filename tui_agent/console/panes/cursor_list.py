@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 from textual import events
 from textual.binding import Binding
@@ -12,9 +12,6 @@ from textual.message import Message
 
 from tui_agent.console.panes.pane import LinePane
 from tui_agent.frontend.lines.styled import Line, Span
-
-if TYPE_CHECKING:
-    from tui_agent.core.state import RunState
 
 Row = TypeVar("Row")
 
@@ -96,9 +93,6 @@ class CursorList(LinePane, Generic[Row], can_focus=False):
     def draw_second(self, row: Row, width: int, *, current: bool) -> Line:
         """The second line of a row, where `row_height` is 2."""
         raise NotImplementedError
-
-    def show(self, state: RunState, now: float) -> None:
-        """The rows are given by the screen, not by a state."""
 
     def move(self, step: int) -> None:
         """Move the cursor by so many rows, as far as there are any, and bring it into view."""

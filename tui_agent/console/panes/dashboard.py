@@ -1,5 +1,5 @@
-"""Layout of the panes, in three forms: the conversation with the incident strip, with the recovery panes at its side as
-well, or the recovery panes over the whole screen.
+"""Layout of the panes: the conversation alone above the incident strip, with the recovery panes at its side, or the
+recovery panes over the whole screen. At the side they are slim until something fails.
 
 The same dashboard stands in the live screen and in the replay; both give it a state and a time.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -22,18 +22,14 @@ from textual.widget import Widget
 
 from tui_agent.console import panes
 from tui_agent.console.cards.card_host import LOW, CardHost
-from tui_agent.console.looks.splash import (
-    LOW_HEIGHT,
-    TINY_HEIGHT,
-    UNFOLDED_HEIGHT,
-    UNFOLDED_WIDTH,
-    WIDE_WIDTH,
-)
+from tui_agent.console.looks.pane_facts import CONVERSATION, SLIM_WIDTH, UNFOLDED_HEIGHT, UNFOLDED_WIDTH
+from tui_agent.console.looks.splash import LOW_HEIGHT, TINY_HEIGHT
 from tui_agent.console.panes import pane_sizes
 from tui_agent.console.panes.density import Density
-from tui_agent.console.panes.pane import LinePane
+from tui_agent.console.panes.pane import StatePane
 from tui_agent.console.panes.pane_sizes import Layout, PaneSizes
 from tui_agent.core.evolve import evolve
+from tui_agent.frontend.lines.incident import is_calm
 
 if TYPE_CHECKING:
     from tui_agent.console.looks.welcome import Welcome
@@ -42,20 +38,48 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 TALL_HEIGHT = 36
-HIGH_HEIGHT = 52
-"""Rows from which each failure of the error ring has two at the conversation's side."""
+"""Rows of the terminal from which the lower row of panes in the full form is higher than those above it."""
+GRID_WIDTH = 170
+"""Columns of the terminal from which two panes stand side by side at the conversation's side."""
+WIDE_SHARE, WIDE_LEAST, WIDE_MOST = 38, 46, 64
+"""Percent of the width that a wide side takes, and the cells that it has at least and at most,"""
+GRID_SHARE, GRID_MOST = 50, 108
+"""and those of a side with two panes in a row."""
+FRAME = 4
+"""Cells of a pane's width that its lines do not have: edges, a margin, the scrollbar."""
 
 
 class PaneForm(StrEnum):
-    """How much of the screen the recovery panes take."""
+    """Room that the operator gives to the recovery panes. With `auto` they are slim until something fails."""
 
-    STRIP = "strip"
-    SIDE = "side"
+    LINE = "line"
+    AUTO = "auto"
+    WIDE = "wide"
     FULL = "full"
 
 
+class Look(StrEnum):
+    """How much of the screen the recovery panes have now."""
+
+    LINE = "line"
+    SLIM = "slim"
+    WIDE = "wide"
+    FULL = "full"
+
+
+BESIDE = (Look.SLIM, Look.WIDE)
+"""The looks in which the panes stand at the conversation's side."""
+FORMER = {"strip": PaneForm.LINE, "side": PaneForm.AUTO}
+"""Names of forms that earlier starts remembered."""
+
+
+def form_named(name: str) -> PaneForm | None:
+    """Find the form of that name, or of the name that it had before; None: there is none."""
+    return FORMER.get(name) or next((form for form in PaneForm if form == name), None)
+
+
 def narrow(size: Size) -> bool:
-    """There is no room for panes at the conversation's side."""
+    """Say that there is no room for panes at the conversation's side."""
     return size.width < UNFOLDED_WIDTH or size.height < UNFOLDED_HEIGHT
 
 
@@ -82,27 +106,16 @@ class ConversationFrame(Vertical):
 
 
 class RecoveryColumn(Container):
-    """The five panes of recovery, in a column, or in a grid where there is room, or where there is little."""
+    """The recovery panes, below each other, or two side by side if there is room. The dashboard gives their sizes."""
 
     DEFAULT_CSS = """
     RecoveryColumn {
-        width: 38%; min-width: 46; max-width: 64; layout: vertical;
-        ConfidencePane, NotePane { height: 7; }
-        AttemptsPane { height: 6; }
-        &.-short RingPane, &.-short NotePane { height: 5; }
-        &.-short AttemptsPane { height: 4; }
-        &.-short ConfidencePane { height: 5; }
-        &.-wide { width: 50%; max-width: 108; layout: grid; grid-size: 2 3; grid-rows: 9 14 1fr; }
-        &.-wide.-high { grid-rows: 12 14 1fr; }
-        &.-wide LinePane { height: 1fr; }
-        &.-wide TimelinePane { column-span: 2; }
-        TrendsPane { display: none; }
-        &.-full { width: 1fr; max-width: 100%; layout: grid; grid-size: 2 3; grid-rows: 1fr; }
+        layout: vertical;
+        &.-grid, &.-full { layout: grid; grid-size: 2; StatePane { height: 1fr; } }
+        &.-grid .-across { column-span: 2; }
+        &.-full { width: 1fr; grid-rows: 1fr; }
         &.-full.-tall { grid-rows: 2fr 2fr 3fr; }
-        &.-full LinePane { height: 1fr; }
-        &.-full TrendsPane { display: block; }
-        &.-full TimelinePane { column-span: 1; }
-        &.-strip { display: none; }
+        &.-line { display: none; }
     }
     """
 
@@ -129,20 +142,24 @@ class Dashboard(Vertical):
         super().__init__(id="dashboard")
         self._frame = ConversationFrame()
         self._card_host: CardHost | None = None
-        self._frame.border_title = Content("Conversation")
+        self._frame.border_title = Content(CONVERSATION.title)
         self._column = RecoveryColumn(id="recovery")
-        self._panes: list[LinePane] = []
+        self._panes: list[StatePane] = []
         self.conversation: panes.ConversationPane | None = None
         self._strip: panes.IncidentStrip | None = None
         self.plan: panes.PlanLine | None = None
         self._came_from = 0
         self._density = Density.NORMAL
-        self.chosen = self._before = PaneForm.SIDE
-        """The form that the operator wants; `form` is the one that is shown."""
+        self.chosen = self._before = PaneForm.AUTO
+        """The form that the operator wants; `look` is what is shown of it."""
+        self.types: Callable[[], bool] = lambda: False
+        """Tells whether the operator writes; set by the screen."""
+        self._calm = True
+        """Nothing has failed lately, as far as the panes were laid out for it."""
         self.sizes = PaneSizes()
         """What the operator made of the panes at the side."""
-        self._given: tuple[Layout, int | None, tuple[int, ...]] = ("column", None, ())
-        """The layout, the cells of the side and the rows that the panes have of it."""
+        self._given: tuple[Look, Layout, int, tuple[int, ...]] = (Look.LINE, "column", 0, ())
+        """The look, the layout, the cells of the side and the rows that the panes have of it."""
         self._dragged: int | None = None
         """The edge that the mouse moves: of the row of panes at this place, or of the side (-1)."""
         self._room = size
@@ -156,22 +173,16 @@ class Dashboard(Vertical):
 
     async def fill_conversation(self, card_host: CardHost | None = None) -> None:
         """Mount the conversation; `card_host` stands at its end."""
-        self.conversation = panes.ConversationPane(id="conversation")
+        self.conversation = panes.ConversationPane()
         self._card_host = card_host
         await self._frame.mount(self.conversation, *([card_host] if card_host is not None else []))
         self._panes = [self.conversation]
 
     async def fill_column(self) -> None:
         """Mount the recovery panes and their summary."""
-        for pane in (
-            panes.RingPane(id="ring"),
-            panes.ConfidencePane(id="confidence"),
-            panes.AttemptsPane(id="attempts"),
-            panes.NotePane(id="note"),
-            panes.TimelinePane(id="timeline"),
-            panes.TrendsPane(id="trends"),
-        ):
+        for kind in sorted(panes.RECOVERY_PANES, key=lambda kind: (kind.facts.row, kind.facts.column)):
             # One at a time: keys are answered in between.
+            pane = kind()
             await self._column.mount(pane)
             await asyncio.sleep(0)
             self._panes.append(pane)
@@ -182,9 +193,9 @@ class Dashboard(Vertical):
 
     def use(self, remembered: Mapping[str, str]) -> None:
         """Take up forms, sizes and density that were remembered of earlier starts."""
-        for form in (remembered.get("panes_before", ""), remembered.get("panes", "")):
-            if form in list(PaneForm):
-                self.choose(PaneForm(form))
+        for name in (remembered.get("panes_before", ""), remembered.get("panes", "")):
+            if (form := form_named(name)) is not None:
+                self.choose(form)
         self.use_sizes(PaneSizes.of(remembered))
         if (density := remembered.get("view", "")) in list(Density):
             self.use_density(Density(density))
@@ -207,15 +218,26 @@ class Dashboard(Vertical):
             self.conversation.refresh()
 
     @property
-    def form(self) -> PaneForm:
-        """The form that is shown: the one chosen, unless it covers a question or has no room at the side."""
-        chosen = self._before if self.chosen is PaneForm.FULL and self.asking else self.chosen
-        return PaneForm.STRIP if chosen is PaneForm.SIDE and narrow(self._room) else chosen
+    def look(self) -> Look:
+        """What is shown: the form that was chosen, unless it covers a question or has no room at the side."""
+        return self._look_of(self._before if self.chosen is PaneForm.FULL and self.asking else self.chosen)
+
+    def _look_of(self, form: PaneForm) -> Look:
+        match form:
+            case PaneForm.FULL:
+                return Look.FULL
+            case PaneForm.AUTO | PaneForm.WIDE if narrow(self._room):
+                return Look.LINE
+            case PaneForm.AUTO if self._calm:
+                return Look.SLIM
+            case PaneForm.AUTO | PaneForm.WIDE:
+                return Look.WIDE
+        return Look.LINE
 
     @property
     def covers_conversation(self) -> bool:
         """The conversation, and a card with it, cannot be seen."""
-        return self.form is PaneForm.FULL
+        return self.look is Look.FULL
 
     def choose(self, form: PaneForm) -> None:
         """Show this form from now on, as far as there is room for it."""
@@ -230,12 +252,12 @@ class Dashboard(Vertical):
         return self._before if self.chosen is PaneForm.FULL else self.chosen
 
     def next_form(self) -> PaneForm:
-        """The form after the one that is shown, round and round; without room at the side, to and fro."""
+        """Find the next form that looks otherwise, round and round; without room at the side, to and fro."""
         if self.chosen is PaneForm.FULL and narrow(self._room):
             return self._before
-        forms = [form for form in PaneForm if form is not PaneForm.SIDE or not narrow(self._room)]
-        here = self.form if self.chosen is PaneForm.SIDE else self.chosen
-        return forms[(forms.index(here) + 1) % len(forms)]
+        forms, here = list(PaneForm), self._look_of(self.chosen)
+        after = forms.index(self.chosen) + 1
+        return next(form for form in (*forms[after:], *forms) if self._look_of(form) is not here)
 
     def show_conversation(self) -> None:
         """Leave the form that covers the conversation, for the one before it."""
@@ -258,7 +280,7 @@ class Dashboard(Vertical):
         if self.conversation is not None:
             self.conversation.still = still
             self.conversation.puts_questions = still if questions is None else questions
-        shown: list[LinePane | panes.IncidentStrip | panes.PlanLine] = [*self._panes]
+        shown: list[StatePane | panes.IncidentStrip | panes.PlanLine] = [*self._panes]
         shown += [row for row in (self._strip, self.plan) if row is not None]
         for pane in shown:
             try:
@@ -267,9 +289,30 @@ class Dashboard(Vertical):
                 _logger.debug("A pane could not be drawn", exc_info=True)
                 error.add_note(f"in the pane {pane.id}")
                 faults.append(error)
+        self._open_what_speaks(state)
         self._close_up()
         if faults:
             raise ExceptionGroup("panes could not be drawn", faults)
+
+    def _open_what_speaks(self, state: RunState) -> None:
+        """Make room for what the panes have to say, and take it back 10 steps after the last open failure; not while
+        somebody reads or writes.
+        """
+        if self._held:
+            return
+        calm = is_calm(state)
+        if calm != self._calm:
+            self._calm = calm
+            self.fit(self._room)
+        else:
+            self._give_sizes(self._room)
+
+    @property
+    def _held(self) -> bool:
+        """Somebody reads, in the conversation or in a pane, or writes: nothing may move under their eyes."""
+        conversation = self.conversation
+        reads = conversation is not None and not conversation.follows and not self.covers_conversation
+        return reads or self._column.has_focus_within or self.types()
 
     def show_end(self, state: RunState) -> None:
         """Draw all panes for a session of which the beginning is to come, and in which nobody is at work."""
@@ -278,16 +321,18 @@ class Dashboard(Vertical):
         self.show(state, state.at, still=True)
 
     def has_pane(self, widget: Widget | None) -> bool:
-        """Whether the widget is one of the panes."""
+        """Say whether the widget is one of the panes."""
         return widget in self._panes
 
-    def pane(self, name: str) -> LinePane | None:
+    def pane(self, name: str) -> StatePane | None:
         """Make a pane visible and return it; None before the panes are mounted."""
-        if name == "conversation":
+        pane = next((pane for pane in self._panes if pane.id == name), None)
+        if pane is None or pane is self.conversation:
             self.show_conversation()
-        elif self.form is PaneForm.STRIP or name == "trends":
-            self.choose(PaneForm.FULL if narrow(self._room) or name == "trends" else PaneForm.SIDE)
-        return next((pane for pane in self._panes if pane.id == name), None)
+        elif self.look is Look.LINE or not pane.display:
+            beside = not narrow(self._room) and pane.facts.columns is not None
+            self.choose(PaneForm.AUTO if beside else PaneForm.FULL)
+        return pane
 
     def page_conversation(self, step: int) -> None:
         """Where it is shown: read the conversation on by a page, back by one (-1), or follow its end (0)."""
@@ -348,71 +393,96 @@ class Dashboard(Vertical):
     def fit(self, size: Size) -> None:
         """Show what there is room for in a terminal of this size."""
         self._room = size
-        form = self.form
-        self._column.set_class(form is PaneForm.STRIP, "-strip")
-        self._column.set_class(form is PaneForm.FULL, "-full")
-        self._column.set_class(form is PaneForm.SIDE and size.height < TALL_HEIGHT, "-short")
+        look = self.look
+        self._column.set_class(look is Look.LINE, "-line")
+        self._column.set_class(look is Look.FULL, "-full")
         self._column.set_class(size.height >= TALL_HEIGHT, "-tall")
-        self._column.set_class(size.height >= HIGH_HEIGHT, "-high")
-        self._frame.set_class(form is PaneForm.FULL, "-behind")
+        self._frame.set_class(look is Look.FULL, "-behind")
         self._frame.set_class(size.height < TINY_HEIGHT, "-bare")
         if self._strip is not None:
             self._strip.display = size.height >= LOW_HEIGHT
+            self._strip.stands_alone = look is Look.LINE
         self._give_sizes(size)
 
     # --- the sizes of the panes at the side -----------------------------------------------------------------
 
-    @property
-    def _layout(self) -> Layout:
-        return "grid" if self._column.has_class("-wide") else "column"
+    def _side(self, size: Size) -> tuple[Layout, int]:
+        """Find the layout of the panes at the side, and the cells that the side takes."""
+        if self.look is Look.SLIM:
+            return "column", SLIM_WIDTH
+        if (share := self.sizes.share) is not None:
+            width = pane_sizes.cells(share, size.width)
+            return (
+                "grid" if size.width >= GRID_WIDTH and width >= pane_sizes.TWO_ABREAST else "column"
+            ), width
+        if size.width >= GRID_WIDTH:
+            return "grid", min(GRID_MOST, size.width * GRID_SHARE // 100)
+        return "column", max(WIDE_LEAST, min(WIDE_MOST, size.width * WIDE_SHARE // 100))
 
-    def _panes_by_row(self) -> list[list[LinePane]]:
-        """The panes at the side, those beside each other together."""
-        ids = (
-            (("ring", "confidence"), ("attempts", "note"), ("timeline",))
-            if self._layout == "grid"
-            else (("ring",), ("confidence",), ("attempts",), ("note",), ("timeline",))
-        )
-        by_id = {pane.id: pane for pane in self._panes}
-        return [[by_id[name] for name in row if name in by_id] for row in ids]
+    def _panes_by_row(self) -> list[list[StatePane]]:
+        """List the panes at the side, those beside each other together."""
+        beside = [
+            pane for pane in self._panes if pane.facts.columns is not None and pane is not self.conversation
+        ]
+        if self._given[1] == "column":
+            return [[pane] for pane in beside]
+        rows: dict[int, list[StatePane]] = {}
+        for pane in beside:
+            rows.setdefault(pane.facts.row, []).append(pane)
+        return list(rows.values())
 
     def _give_sizes(self, size: Size) -> None:
-        """Lay the side out as the operator wants it, or as its form has it."""
-        side, share = self.form is PaneForm.SIDE, self.sizes.share
-        width = pane_sizes.cells(share, size.width) if side and share is not None else None
-        roomy = width is None or width >= pane_sizes.TWO_ABREAST
-        self._column.set_class(side and size.width >= WIDE_WIDTH and roomy, "-wide")
+        """Lay the side out as the operator wants it, else so that each pane has the rows for what it says."""
+        look = self.look
+        layout, width = self._side(size) if look in BESIDE else (self._given[1], 0)
+        before, self._given = self._given, (look, layout, width, ())
         rows = self._panes_by_row()
-        chosen = self.sizes.rows(self._layout) if side and all(rows) else ()
-        chosen = pane_sizes.fitted(chosen, self._column.size.height) if len(chosen) == len(rows) - 1 else ()
-        wanted = (self._layout, width, chosen)
-        if wanted == self._given:
+        if look in BESIDE and len(rows) > 1:
+            self._given = (look, layout, width, self._heights(rows, look, layout, width))
+        if self._given == before:
             return
-        self._given = wanted
         styles = self._column.styles
-        for rule in ("width", "min_width", "max_width", "grid_rows"):
+        for rule in ("width", "grid_rows"):
             styles.clear_rule(rule)
-        if width is not None:
-            styles.width = styles.min_width = styles.max_width = width
-        for pane in self._panes:
+        if look in BESIDE:
+            styles.width = width
+        heights = self._given[3]
+        self._column.set_class(look in BESIDE and layout == "grid", "-grid")
+        for pane in self._column.query_children(StatePane):
             pane.styles.clear_rule("height")
-        if self._layout == "grid" and chosen:
-            styles.grid_rows = " ".join([*map(str, chosen), "1fr"])
-        elif chosen:
-            for (pane,), height in zip(rows[:-1], chosen, strict=True):
-                pane.styles.height = height
+            pane.display = look is Look.FULL or pane.facts.columns is not None
+        for row, height in zip(rows, [*map(str, heights), "1fr"], strict=False):
+            row[0].set_class(len(row) == 1, "-across")
+            if layout == "column" and look in BESIDE:
+                row[0].styles.height = height
+        if layout == "grid" and heights and look in BESIDE:
+            styles.grid_rows = " ".join([*map(str, heights), "1fr"])
         self._column.refresh(layout=True)  # a rule that is cleared lays nothing out
+
+    def _heights(
+        self, rows: Sequence[Sequence[StatePane]], look: Look, layout: Layout, width: int
+    ) -> tuple[int, ...]:
+        """Find the height of each row of panes but the last, which has the rest."""
+        room = self._column.size.height or self._room.height
+        chosen = self.sizes.rows(layout)
+        if look is Look.WIDE and len(chosen) == len(rows) - 1:
+            return pane_sizes.fitted(chosen, room)
+        cells = (width // 2 if layout == "grid" else width) - FRAME
+        heights = [2 + max(pane.wants(cells, calm=self._calm) for pane in row) for row in rows[:-1]]
+        return pane_sizes.fitted(heights, room - min(pane_sizes.LOWEST, room // 8))
 
     def use_sizes(self, sizes: PaneSizes) -> None:
         """Give the panes at the side these sizes from now on."""
         if sizes != self.sizes:
             self.sizes = sizes
+            if self.chosen is PaneForm.AUTO and sizes != PaneSizes():
+                self.choose(PaneForm.WIDE)
             self._give_sizes(self.app.size)
             self.post_message(self.Sized())
 
     def widen_side(self, by: int) -> None:
         """Give the side so many hundredths of the width more (fewer, below 0)."""
-        if self.form is PaneForm.SIDE:
+        if self.look in BESIDE:
             share = self.sizes.share or round(100 * self._column.size.width / max(1, self.app.size.width))
             share = min(max(share + by, pane_sizes.NARROWEST), pane_sizes.WIDEST)
             self.use_sizes(evolve(self.sizes, share=share))
@@ -427,22 +497,18 @@ class Dashboard(Vertical):
 
     def _move_edge(self, place: int, by: int) -> None:
         """Move the edge below a row of panes down by `by` rows."""
-        rows = self._panes_by_row()
-        if self.form is PaneForm.SIDE and all(rows):
-            # Keys come faster than layouts: what was given counts before what is on the screen.
-            now = self._given[2] or [row[0].outer_size.height for row in rows[:-1]]
-            moved = pane_sizes.moved(now, place, by, self._column.size.height)
-            sizes = (
-                evolve(self.sizes, column=moved)
-                if self._layout == "column"
-                else evolve(self.sizes, grid=moved)
+        if self.look in BESIDE and self._given[3]:
+            # Keys come faster than layouts: what was given counts, not what is on the screen.
+            moved = pane_sizes.moved(self._given[3], place, by, self._column.size.height)
+            in_a_column = self._given[1] == "column"
+            self.use_sizes(
+                evolve(self.sizes, column=moved) if in_a_column else evolve(self.sizes, grid=moved)
             )
-            self.use_sizes(sizes)
 
     def edge_at(self, x: int, y: int) -> int | None:
         """The edge that the mouse can take there: of the side (-1), or below the row of panes at a place."""
         column = self._column.region
-        if self.form is not PaneForm.SIDE or not column.y <= y < column.bottom:
+        if self.look not in BESIDE or not column.y <= y < column.bottom:
             return None
         if x in (column.x - 1, column.x):
             return -1

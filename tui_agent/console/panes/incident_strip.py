@@ -15,5 +15,8 @@ if TYPE_CHECKING:
 class IncidentStrip(Rows):
     """The open incident that failed last, or one line."""
 
+    stands_alone = False
+    """The recovery panes are not in sight."""
+
     def draw(self, state: RunState, now: float, width: int) -> list[Line]:
-        return incident_lines(state, width, roomy=self.app.size.height >= ROOMY)
+        return incident_lines(state, width, roomy=self.app.size.height >= ROOMY, alone=self.stands_alone)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from tui_agent.console.panes.pane import LinePane, nothing
+from tui_agent.console.looks.pane_facts import PaneFacts
+from tui_agent.console.panes.pane import MOST_ROWS, StatePane, nothing
 from tui_agent.frontend.lines.styled import Line, Span, fit, wrap
 from tui_agent.terminal_text import sanitize
 
@@ -12,10 +13,17 @@ if TYPE_CHECKING:
     from tui_agent.core.state import RunState
 
 
-class NotePane(LinePane):
+class NotePane(StatePane):
     """The pending note in full, dimmed once it was sent."""
 
-    BORDER_TITLE: ClassVar[str] = "Recovery note"
+    facts = PaneFacts(
+        "note",
+        "Recovery note",
+        "What the model reads next, word for word, and only then. {note} edits it while it waits.",
+        "n",
+        row=1,
+        column=1,
+    )
 
     DEFAULT_CSS = """
     NotePane { height: 9; min-height: 3; }
@@ -37,6 +45,14 @@ class NotePane(LinePane):
             self.scroll_home(animate=False, immediate=True)
         self._pending, self._sent, self._edited, self._live, self._recorded = part
         self.redraw()
+
+    @property
+    def speaks(self) -> bool:
+        return self._pending is not None or self._sent is not None
+
+    def rows_at_most(self, *, calm: bool) -> int:
+        """Rows for all of a note that waits to be sent, whatever happened before."""
+        return MOST_ROWS if self._pending is not None else super().rows_at_most(calm=calm)
 
     def draw(self, width: int, height: int) -> list[Line]:
         """A line that says when the note is sent, then its text."""

@@ -22,6 +22,7 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
+from tui_agent.console.looks.pane_facts import PaneFacts
 from tui_agent.console.panes.strips import Palette, to_strip
 from tui_agent.frontend.lines.styled import Line, Span, fit, text_of, wrap
 from tui_agent.terminal_text import one_line
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 _EDGE = 6
 """Cells of the lower edge that its text does not take."""
+MOST_ROWS = 9
+"""Rows of text that a pane at the conversation's side asks for."""
 
 
 @dataclass
@@ -47,14 +50,6 @@ class Asked(Message):
 
 class LinePane(ScrollView, can_focus=True):
     """A bordered, scrollable pane over lines that `draw` makes."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("w", "why", "Why?", show=False),
-        Binding("less_than_sign", "screen.widen_side(4)", "More room at the side", show=False),
-        Binding("greater_than_sign", "screen.widen_side(-4)", "More room for the conversation", show=False),
-        Binding("plus", "screen.heighten(1)", "More rows", show=False),
-        Binding("minus", "screen.heighten(-1)", "Fewer rows", show=False),
-    ]
 
     ALLOW_SELECT: ClassVar[bool] = True
 
@@ -83,19 +78,6 @@ class LinePane(ScrollView, can_focus=True):
         self._strips: dict[int, Strip] = {}
         self._drawn: tuple[object, int, int] | None = None
         self._base_style: Style | None = None
-        self._foot: list[tuple[str, str]] = []
-
-    def subject(self) -> Asked | None:
-        """What the operator looks at; None: the pane shows nothing that can be asked about."""
-        return None
-
-    def action_why(self) -> None:
-        """Ask why, about what the operator looks at, else about what is wrong now."""
-        self.post_message(self.subject() or Asked(0))
-
-    def show(self, state: RunState, now: float) -> None:
-        """Show `state` at the time `now` (seconds since the epoch)."""
-        raise NotImplementedError
 
     def draw(self, width: int, height: int) -> Sequence[Line]:
         """The pane's content as lines of at most `width` cells; `height` is what is visible."""
@@ -114,31 +96,14 @@ class LinePane(ScrollView, can_focus=True):
         self.virtual_size = Size(width, len(lines))
         self.refresh()
 
-    def say_below(self, said: str = "", *, unused: str = "", rule: str = "") -> None:
-        """Write on the lower edge: what is said, that the policy does not use it, and the rule, which is quiet."""
-        self._foot = [(said, ""), (unused, "$muted"), (one_line(rule, 60), "$muted")]
-        self._fit_foot()
-
-    def _fit_foot(self) -> None:
-        """What has no room there is left out whole, the last first."""
-        parts = [part for part in self._foot if part[0]]
-        while (
-            len(parts) > 1 and cell_len(" · ".join(text for text, _ in parts)) > self.outer_size.width - _EDGE
-        ):
-            parts.pop()
-        pieces = [(f"{' · ' if at else ''}{text}", style) for at, (text, style) in enumerate(parts)]
-        self.border_subtitle = Content.assemble(*pieces)
-
     @property
     def content_width(self) -> int:
         """Cells that a line may take."""
         return self.scrollable_content_region.width
 
-    def on_resize(self, _: Resize) -> None:
+    def on_resize(self, event: Resize) -> None:
         """Lay the lines out for the new size."""
         self._strips.clear()
-        if self._foot:
-            self._fit_foot()
         self.redraw()
 
     @property
@@ -203,26 +168,103 @@ class LinePane(ScrollView, can_focus=True):
         return Style(bgcolor=self.screen.get_component_rich_style("screen--selection").bgcolor)
 
 
+class StatePane(LinePane):
+    """A pane of the dashboard: a part of the state, in lines. Its facts say how the screens know it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("w", "why", "Why?", show=False),
+        Binding("less_than_sign", "screen.widen_side(4)", "More room at the side", show=False),
+        Binding("greater_than_sign", "screen.widen_side(-4)", "More room for the conversation", show=False),
+        Binding("plus", "screen.heighten(1)", "More rows", show=False),
+        Binding("minus", "screen.heighten(-1)", "Fewer rows", show=False),
+    ]
+
+    facts: ClassVar[PaneFacts]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.BORDER_TITLE = cls.facts.title
+
+    def __init__(self) -> None:
+        super().__init__(id=self.facts.name)
+        self._foot: list[tuple[str, str]] = []
+        self._rows_wanted: dict[tuple[int, bool], int] = {}
+        """Rows by the width that they are drawn for, as long as nothing else is shown."""
+
+    def show(self, state: RunState, now: float) -> None:
+        """Show `state` at the time `now` (seconds since the epoch)."""
+        raise NotImplementedError
+
+    def subject(self) -> Asked | None:
+        """What the operator looks at; None: the pane shows nothing that can be asked about."""
+        return None
+
+    def action_why(self) -> None:
+        """Ask why, about what the operator looks at, else about what is wrong now."""
+        self.post_message(self.subject() or Asked(0))
+
+    def redraw(self) -> None:
+        """Draw again, and count anew the rows that it takes."""
+        self._rows_wanted.clear()
+        super().redraw()
+
+    def wants(self, width: int, *, calm: bool) -> int:
+        """Rows of `width` cells for what the pane has to say; `calm`: nothing has failed lately."""
+        if (width, calm) not in self._rows_wanted:
+            most = self.rows_at_most(calm=calm)
+            self._rows_wanted[width, calm] = max(1, min(most, len(self.draw(width, most))))
+        return self._rows_wanted[width, calm]
+
+    def rows_at_most(self, *, calm: bool) -> int:
+        """Rows that the pane may ask for: one if it has nothing new to say."""
+        return MOST_ROWS if self.speaks and not calm else 1
+
+    @property
+    def speaks(self) -> bool:
+        """There is something to say about failures."""
+        return True
+
+    def on_resize(self, event: Resize) -> None:
+        super().on_resize(event)
+        if self._foot:
+            self._fit_foot()
+
+    def say_below(self, said: str = "", *, unused: str = "", rule: str = "") -> None:
+        """Write on the lower edge: what is said, that the policy does not use it, and the rule, which is quiet."""
+        self._foot = [(said, ""), (unused, "$muted"), (one_line(rule, 60), "$muted")]
+        self._fit_foot()
+
+    def _fit_foot(self) -> None:
+        """Leave out whole what has no room there, the last first."""
+        parts = [part for part in self._foot if part[0]]
+        while (
+            len(parts) > 1 and cell_len(" · ".join(text for text, _ in parts)) > self.outer_size.width - _EDGE
+        ):
+            parts.pop()
+        pieces = [(f"{' · ' if at else ''}{text}", style) for at, (text, style) in enumerate(parts)]
+        self.border_subtitle = Content.assemble(*pieces)
+
+
 def nothing(what: str, about: str, width: int, height: int) -> list[Line]:
-    """An empty pane: that there is nothing, and where there is room, what will stand here."""
+    """Draw an empty pane: that there is nothing, and if there is room, what will stand here."""
     more = wrap(about, width - 2)
     rows = [f"○ {what}", *(f"  {row}" for row in more if len(more) < height)]
     return [(Span(fit(row, width), "muted"),) for row in rows]
 
 
 def newest_rule(state: RunState, detector: str) -> str:
-    """Id of the rule by which `detector` judged in the newest verdict; empty where it said nothing."""
+    """Find the rule by which `detector` judged in the newest verdict; empty: it said nothing."""
     records = () if state.verdict is None else state.verdict.verdicts
     return next((record.rule for record in records if record.detector == detector), "")
 
 
 def not_used(policy: RecoveryPolicy, off: bool) -> str:
-    """That the policy does not judge by what a pane shows; empty where it does."""
+    """Say that the policy does not judge by what a pane shows; empty if it does."""
     return f"not used by policy {policy.name}" if off else ""
 
 
 def highlighted(strip: Strip, text: str, start: int, end: int, style: Style) -> Strip:
-    """The strip with the characters from `start` to `end` of its text in another style.
+    """Give the characters from `start` to `end` of the strip's text another style.
 
     `Strip.apply_style` would lay the style below that of the text.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tui_agent.console.looks.pane_facts import PaneFacts
 from tui_agent.console.panes.rows import Rows
 from tui_agent.core.projections.plan import Plan, PlanStep
 from tui_agent.frontend.lines.styled import Line, Span, clip, fit, width_of, wrap
@@ -27,10 +28,15 @@ class PlanLine(Rows):
     PlanLine { display: none; }
     """
 
+    facts = PaneFacts(
+        "plan",
+        "Plan",
+        "How far the model is in the plan that it keeps, in one line; {plan} or a click opens the list.",
+    )
     opened = False
 
     def __init__(self) -> None:
-        super().__init__(id="plan")
+        super().__init__(id=self.facts.name)
 
     def show(self, state: RunState, now: float) -> None:
         self.display = state.conversation.plan is not None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
-from tui_agent.console.panes.pane import LinePane, newest_rule, not_used
+from tui_agent.console.looks.pane_facts import PaneFacts
+from tui_agent.console.panes.pane import StatePane, newest_rule, not_used
 from tui_agent.console.terminal.timers import once
-from tui_agent.frontend.lines.glyphs import EMPTY, FULL, SAME, SHORT_KINDS
-from tui_agent.frontend.lines.styled import Line, Span, clip, fit, justified, pad, pad_left, wrap
+from tui_agent.frontend.lines.glyphs import EMPTY, FULL, SAME
+from tui_agent.frontend.lines.styled import Line, Span, clip, fit, justified, width_of, wrap
 from tui_agent.headline import headline
 from tui_agent.quantities import counted, seconds
 from tui_agent.terminal_text import one_line
@@ -21,12 +22,23 @@ SLOTS = 5
 _FLASHES = 6
 _FLASH_SECONDS = 0.18
 _WIDE = 58
+"""Cells from which kinds and times stand in words."""
+_MOST_OF_NEWEST = 3
+"""Rows for what the newest failure says."""
 
 
-class RingPane(LinePane):
-    """Five slots, the oldest first; those that are identical to the newest carry its mark."""
+class RingPane(StatePane):
+    """Five slots, the oldest first, each with what it shares with the newest; identical ones in a row carry a mark."""
 
-    BORDER_TITLE: ClassVar[str] = "Error ring"
+    facts = PaneFacts(
+        "ring",
+        "Error ring",
+        "The last five failures, and what each shares with the last. Five identical ones trip it: you are asked, or "
+        "the run ends. A success clears it.",
+        "r",
+        row=0,
+        column=0,
+    )
 
     DEFAULT_CSS = """
     RingPane { height: 7; min-height: 3; }
@@ -35,16 +47,19 @@ class RingPane(LinePane):
     RingPane.-tripped.-flash:ansi { background: ansi_default; border: heavy ansi_bright_yellow; }
     """
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self) -> None:
+        super().__init__()
         self._ring: object = None
         self._slots: Sequence[RingSlot | None] = ()
         self._identical = 0
         self._tripped = False
         self._iteration = 0
-        self._key: tuple[int, int, str] | None = None
+        self._key: tuple[int, int, str, bool] | None = None
         self._now = 0.0
         self._flashes_left = 0
+        self._has_failed = False
+        self._policy = "ask"
+        """What five identical failures lead to."""
 
     def show(self, state: RunState, now: float) -> None:
         """Show the ring of `state`; ages count to `now`."""
@@ -52,7 +67,7 @@ class RingPane(LinePane):
         end = state.metrics.ended_at
         self._now = now if end is None else end
         rule = newest_rule(state, "ring")
-        key = (state.run.iteration, int(self._now), rule)
+        key = (state.run.iteration, int(self._now), rule, state.metrics.incidents.failures > 0)
         if ring is self._ring and key == self._key:
             return
         self._key = key
@@ -65,7 +80,8 @@ class RingPane(LinePane):
             int(ring.identical),
             tripped,
         )
-        self._iteration = state.run.iteration
+        self._iteration, self._policy = state.run.iteration, state.recovery.policy.ring
+        self._has_failed = state.metrics.incidents.failures > 0
         self.set_class(tripped, "-tripped")
         unused = not_used(state.recovery.policy, state.recovery.policy.ring == "off")
         self.say_below(self._summary(), unused=unused, rule=rule)
@@ -93,79 +109,106 @@ class RingPane(LinePane):
         if self._flashes_left > 0:
             once(self, _FLASH_SECONDS, self._flash_on)
 
-    def draw(self, width: int, height: int) -> list[Line]:
-        """One row a slot; more where there is room; the newest failures where there is not."""
-        slots = [*self._slots, *[None] * (SLOTS - len(self._slots))]
-        if height < SLOTS:
-            return self._newest(width, height) or [
-                clip((Span(EMPTY * SLOTS, "faint"), Span(" no failures", "muted")), width)
-            ]
-        rows = max(1, min(3, height // SLOTS))
-        lines: list[Line] = []
-        for number, slot in enumerate(slots, 1):
-            lines.extend(self._slot(number, slot, width, rows))
-        return lines
+    @property
+    def speaks(self) -> bool:
+        return self._filled > 0
 
-    def _slot(self, number: int, slot: RingSlot | None, width: int, rows: int) -> list[Line]:
-        if slot is None:
-            empty: Line = (
-                Span(f"{number} ", "muted"),
-                Span(EMPTY, "faint"),
-                Span("   "),
-                Span(fit("empty", width - 6), "muted"),
-            )
-            return [clip(empty, width), *[()] * (rows - 1)]
-        same = self._identical > 1 and number > self._filled - self._identical
+    def draw(self, width: int, height: int) -> list[Line]:
+        """Give each slot a row, and the newest more if there is room; if there is too little, the newest come first."""
+        filled = [slot for slot in self._slots if slot is not None]
+        if not filled:
+            none = f"{' '.join(EMPTY * SLOTS)} "
+            said = "empty" if self._has_failed else "nothing failed"
+            return [clip((Span(none, "faint"), Span(said, "muted")), width)]
+        ahead = self._ahead(SLOTS - len(filled), width)
+        if height < len(filled) + len(ahead):
+            ahead = []
+            filled = filled[-max(1, height) :]
+        spare = height - len(filled) - len(ahead)
+        first = self._filled - len(filled) + 1
+        older = [self._slot(number, slot, width) for number, slot in enumerate(filled[:-1], first)]
+        rows = self._newest(self._filled, filled[-1], width, min(_MOST_OF_NEWEST, 1 + spare))
+        return [*older, *rows, *ahead] if height >= self._filled else [*rows[:1], *reversed(older)]
+
+    def _ahead(self, empty: int, width: int) -> list[Line]:
+        """The slots that are still empty, and what fills them all with one error leads to."""
+        if not empty:
+            return []
+        signs = f"{' '.join(EMPTY * empty)}  "
+        left = SLOTS - self._identical
+        ends = {
+            "ask": f"{left} more like it: you are asked",
+            "stop": f"{left} more like it: the run ends",
+        }
+        said = ends.get(self._policy, "")
+        return [clip((Span("  "), Span(signs, "faint"), Span(said, "muted")), width)]
+
+    def _slot(self, number: int, slot: RingSlot, width: int) -> Line:
+        """A failure before the newest: what it shares with that one, and the rest of what it says."""
+        newest = self._slots[self._filled - 1]
+        shared = "" if newest is None else shares(slot, newest)
+        same = self._in_row(number)
         role = "error" if same else "warn"
-        wordy = rows > 1 or width >= _WIDE
-        kind = f"{pad(_kind(slot, wordy), self._kind_width(wordy))}  " if wordy or self._mixed else ""
-        message = headline(slot.message)
-        text = f"{one_line(slot.tool)}: {message}" if slot.tool else message
-        if slot.lane:
-            text = f"{one_line(slot.lane)} › {text}"
-        head = (
+        if shared == SAME_ERROR and any(
+            later.after_change for later in self._slots[number:] if later is not None
+        ):
+            shared = f"{SAME_ERROR} before a change"
+        text = () if shared.startswith(SAME_ERROR) else (Span(self._text(slot)),)
+        head = self._head(number, role, same), Span(f"{shared}  " if text else shared, role)
+        return justified((*head[0], head[1], *text), (self._age(slot, width),), width)
+
+    def _newest(self, number: int, slot: RingSlot, width: int, rows: int) -> list[Line]:
+        same = self._in_row(number) and self._identical > 1
+        role = "error" if same else "warn"
+        kind = f"{slot.kind.in_words}  " if width >= _WIDE or not slot.tool else ""
+        head = (*self._head(number, role, same), Span(kind, role))
+        age = self._age(slot, width)
+        room = width - width_of(head) - width_of((age,)) - 1
+        whole = wrap(self._text(slot), max(1, room))
+        if len(whole) > rows:
+            whole = [*whole[: rows - 1], fit(" ".join(whole[rows - 1 :]), room)]
+        indent = " " * width_of(head)
+        return [
+            justified((*head, Span(whole[0])), (age,), width),
+            *((Span(indent), Span(line)) for line in whole[1:]),
+        ]
+
+    def _head(self, number: int, role: str, same: bool) -> tuple[Span, ...]:
+        return (
             Span(f"{number} ", "muted"),
             Span(FULL, role),
             Span(f" {SAME} " if same else "   ", f"{role} bold"),
-            Span(kind, role),
         )
-        age = (Span(pad_left(self._age(slot, wordy), self._age_width(wordy)), "muted"),)
-        if rows == 1:
-            return [justified((*head, Span(text)), age, width)]
-        body = wrap(text, max(1, width - 6))
-        if len(body) > rows - 1:
-            body = [*body[: rows - 2], fit(" ".join(body[rows - 2 :]), width - 6)]
-        lines: list[Line] = [justified(head, age, width)]
-        lines.extend((Span("      "), Span(line)) for line in body)
-        return [*lines, *[()] * (rows - len(lines))]
 
-    @property
-    def _mixed(self) -> bool:
-        """Something else than a tool has failed, which its name would tell."""
-        return any(slot is not None and not slot.tool for slot in self._slots)
+    def _in_row(self, number: int) -> bool:
+        """The failure is one of those in a row that are identical to the newest."""
+        return self._identical > 1 and number > self._filled - self._identical
 
     @property
     def _filled(self) -> int:
         return sum(1 for slot in self._slots if slot is not None)
 
-    def _kind_width(self, wordy: bool) -> int:
-        return max(len(_kind(slot, wordy)) for slot in self._slots if slot is not None)
+    def _text(self, slot: RingSlot) -> str:
+        message = headline(slot.message)
+        text = f"{one_line(slot.tool)}: {message}" if slot.tool else message
+        return f"{one_line(slot.lane)} › {text}" if slot.lane else text
 
-    def _age_width(self, wordy: bool) -> int:
-        return max(len(self._age(slot, wordy)) for slot in self._slots if slot is not None)
-
-    def _age(self, slot: RingSlot, wordy: bool) -> str:
+    def _age(self, slot: RingSlot, width: int) -> Span:
         past = max(0, self._iteration - slot.iteration)
-        iterations = counted(past, "step") if past else "now"
+        steps = counted(past, "step") if past else "now"
         passed = seconds(float(int(max(0.0, self._now - slot.at)))).replace(".0", "") if slot.at else ""
-        return f"{iterations} · {passed}" if wordy and passed else iterations
-
-    def _newest(self, width: int, rows: int) -> list[Line]:
-        """The newest failures, newest first, as far as there are rows."""
-        numbered = [(number, slot) for number, slot in enumerate(self._slots, 1) if slot is not None]
-        return [self._slot(number, slot, width, 1)[0] for number, slot in reversed(numbered[-rows:])]
+        return Span(f"{steps} · {passed}" if width >= _WIDE and passed else steps, "muted")
 
 
-def _kind(slot: RingSlot, wordy: bool) -> str:
-    """The kind in words, in one or two where there is room."""
-    return slot.kind.in_words if wordy else SHORT_KINDS[str(slot.kind)]
+SAME_ERROR = "the same error"
+
+
+def shares(slot: RingSlot, last: RingSlot) -> str:
+    """Say what a failure has in common with the last one."""
+    if slot.signature == last.signature:
+        return SAME_ERROR
+    if slot.key and slot.key == last.key:
+        return "same call, another error"
+    if slot.tool and slot.tool == last.tool:
+        return "same tool"
+    return "same kind" if slot.kind is last.kind and not slot.tool else "another"

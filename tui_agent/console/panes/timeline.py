@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
@@ -12,7 +12,8 @@ from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
-from tui_agent.console.panes.pane import Asked, LinePane, nothing
+from tui_agent.console.looks.pane_facts import PaneFacts
+from tui_agent.console.panes.pane import Asked, StatePane, nothing
 from tui_agent.console.panes.strips import Palette, to_strip
 from tui_agent.frontend.lines.glyphs import LEVELS, OUTCOMES, TIMELINE, Sign
 from tui_agent.frontend.lines.styled import (
@@ -39,10 +40,17 @@ _BADGE = 9
 _DETAIL_ROWS = 6
 
 
-class TimelinePane(LinePane):
+class TimelinePane(StatePane):
     """One row a line; the row under the cursor opens to its whole text. Only visible rows are ever drawn."""
 
-    BORDER_TITLE: ClassVar[str] = "Timeline"
+    facts = PaneFacts(
+        "timeline",
+        "Timeline",
+        "Every verdict with its detector and reason. Enter on a line goes to its place in the conversation.",
+        "t",
+        row=2,
+        column=0,
+    )
 
     DEFAULT_CSS = """
     TimelinePane { height: 1fr; min-height: 3; }
@@ -64,8 +72,8 @@ class TimelinePane(LinePane):
 
         seq: int
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self) -> None:
+        super().__init__()
         self._log: AppendLog[TimelineLine] | tuple[()] = ()
         self._follow = True
         self._cursor: int | None = None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from tui_agent.console.panes.pane import LinePane, nothing
+from tui_agent.console.looks.pane_facts import PaneFacts
+from tui_agent.console.panes.pane import StatePane, nothing
 from tui_agent.frontend.lines.glyphs import SPARKS
 from tui_agent.frontend.lines.outlook import confidence_role
 from tui_agent.frontend.lines.styled import Line, Span, clip, justified, pad
@@ -34,17 +35,25 @@ class Trend(NamedTuple):
     """The top of the scale; 0: the highest value."""
 
 
-class TrendsPane(LinePane):
+class TrendsPane(StatePane):
     """Failures, the chance of the next step, tokens, latency and cost, step by step."""
 
-    BORDER_TITLE: ClassVar[str] = "Trends"
+    facts = PaneFacts(
+        "trends",
+        "Trends",
+        "Failures, the chance of the next step, tokens, latency and cost, a column for each step.",
+        "d",
+        row=2,
+        column=1,
+        columns=None,
+    )
 
     DEFAULT_CSS = """
     TrendsPane { height: 1fr; min-height: 3; }
     """
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self) -> None:
+        super().__init__()
         self._parts: tuple[object, object] = (None, None)
         self._trends: list[Trend] = []
 

@@ -176,6 +176,10 @@ class DashboardScreen(Tab):
     def on_resize(self) -> None:
         self.redraw()
 
+    def writes(self) -> bool:
+        """Say whether the operator is writing."""
+        return False
+
     async def load(self) -> None:
         """Import what it takes to draw; keys are answered meanwhile."""
         await load_modules(DASHBOARD_MODULES)
@@ -188,6 +192,7 @@ class DashboardScreen(Tab):
         self.status = StatusLine()
         self.dashboard = dashboard = Dashboard(self.size)
         dashboard.display = False
+        dashboard.types = self.writes
         await self.mount(dashboard, after=self.splash)
         await dashboard.fill_conversation(self.card_host)
         with self.app.batch_update():
@@ -253,9 +258,9 @@ class DashboardScreen(Tab):
             self.dashboard.heighten(self.focused.id or "", by)
 
     def on_dashboard_sized(self) -> None:
-        """Keep the sizes for the next start."""
+        """Keep the sizes for the next start, and the form that they were given for."""
         if self.dashboard is not None:
-            self.app.remember(**self.dashboard.sizes.words())
+            self.app.remember(panes=str(self.dashboard.chosen), **self.dashboard.sizes.words())
 
     def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
         """As in Textual, where a selection of text begins; an edge that the mouse moves begins none."""

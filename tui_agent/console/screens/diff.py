@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from textual import events
 from textual.app import ComposeResult
@@ -19,9 +19,6 @@ from tui_agent.frontend.lines.diff import FileDiff, draw_sides, draw_unified
 from tui_agent.frontend.lines.styled import Line, Span, fit_middle, pad
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
-
-if TYPE_CHECKING:
-    from tui_agent.core.state import RunState
 
 WIDE = 140
 """Columns of the terminal from which on old and new stand side by side by themselves."""
@@ -103,9 +100,6 @@ class FilePane(LinePane):
     def has_lines(self) -> bool:
         """The file is text, and lines of it were changed."""
         return bool(self.file.added or self.file.removed)
-
-    def show(self, state: RunState, now: float) -> None:
-        """The screen shows the moment at which it was opened."""
 
     def draw(self, width: int, height: int) -> list[Line]:
         wanted = Drawing(self.file, width, self.beside)

@@ -10,6 +10,7 @@ from typing import ClassVar
 from textual import events
 from textual.binding import Binding, BindingType
 
+from tui_agent.console.panes import PlanLine, pane_facts
 from tui_agent.console.screens.report import ReportScreen
 from tui_agent.frontend.commands.registry import COMMANDS, REPLAY_ACTIONS, key_label, shown_key
 from tui_agent.frontend.lines.glyphs import CALL_STATES, LEVELS, MODES, TIMELINE
@@ -159,52 +160,13 @@ PANE_KEYS: Rows = (
     ),
     ("/panes 45%", "This much of the width for the side; /panes reset takes all sizes back"),
 )
-PANES: dict[str, tuple[str, str]] = {
-    "conversation": (
-        "Conversation",
-        (
-            "What was said and done. A call that succeeded is one line, and so are several that only look, one after "
-            "the other; failures stay open, muted while they may still be recovered. Enter opens a block, o all of "
-            "them, c copies it, w says why, Backspace goes back to the timeline. /view shows more or less."
-        ),
-    ),
-    "ring": (
-        "Error ring",
-        "The last five failures. Five identical ones trip it: you are asked, or the run ends. A success clears it.",
-    ),
-    "attempts": (
-        "Attempts",
-        (
-            "Failures of each call, a filled circle each. The third one asks you, and the call is blocked until you "
-            "allow it. What was recovered is green, then fades."
-        ),
-    ),
-    "confidence": (
-        "Confidence",
-        (
-            "Whether the next step is likely to succeed, estimated from recorded runs (or the policy's confidence), "
-            "its trend, and where the run stands. A ? is open: a tool that has failed and not worked since, a fault "
-            "of the model. {why} shows the counts."
-        ),
-    ),
-    "note": (
-        "Recovery note",
-        "What the model reads next, word for word, and only then. {note} edits it while it waits.",
-    ),
-    "timeline": (
-        "Timeline",
-        "Every verdict with its detector and reason. Enter on a line goes to its place in the conversation.",
-    ),
-    "trends": (
-        "Trends",
-        "Failures, the chance of the next step, tokens, latency and cost, a column for each step.",
-    ),
-    "plan": (
-        "Plan",
-        "How far the model is in the plan that it keeps, in one line; {plan} or a click opens the list.",
-    ),
-}
-"""By the pane's id: its title and what it shows."""
+
+
+def panes_explained() -> dict[str, tuple[str, str]]:
+    """Say of each pane what it shows, by the id of its widget."""
+    return {facts.name: (facts.title, facts.help) for facts in (*pane_facts(), PlanLine.facts)}
+
+
 STRIP: Rows = (
     (
         "Incident strip",
@@ -253,8 +215,9 @@ def sections(focused: str = "", *, replay: bool = False, board: bool = False) ->
     """All sections, that of the pane with this id first, else the screen's; in a replay, and on the board of many runs,
     those that are of use there, their keys before the others.
     """
-    here = PANES.get(focused)
-    others = [words for name, words in PANES.items() if name != focused]
+    explained = panes_explained()
+    here = explained.pop(focused, None)
+    others = list(explained.values())
     keys: list[tuple[str, Rows]] = [("Board", BOARD_KEYS) if board else ("Replay", replay_rows())]
     commands: list[tuple[str, Rows]] = [("Commands and their keys", command_rows(replay=replay))]
     prompt: list[tuple[str, Rows]] = [("Prompt", PROMPT_KEYS), ("Vim keys", VIM_KEYS), ("Cards", CARD_KEYS)]

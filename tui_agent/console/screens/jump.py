@@ -13,19 +13,10 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
 from tui_agent.console.cards.card import Card
-from tui_agent.console.screens.help import PANES
+from tui_agent.console.panes import pane_facts
 
-LETTERS = {
-    "conversation": "c",
-    "ring": "r",
-    "confidence": "f",
-    "attempts": "a",
-    "note": "n",
-    "timeline": "t",
-    "trends": "d",
-    "card": "q",
-    "prompt": "p",
-}
+OTHERS = {"card": "q", "prompt": "p"}
+"""Letters of what is no pane."""
 
 
 class Target(NamedTuple):
@@ -38,16 +29,18 @@ class Target(NamedTuple):
 
 
 def targets_of(screen: Screen[None]) -> list[Target]:
-    """The panes that can be seen, and those that are folded away in a column at the edge."""
+    """Find the panes that can be seen, and list those that are folded away at the edge. A label covers the title in its
+    pane's edge, and says the same.
+    """
     targets: list[Target] = []
     hidden = 0
-    for name, letter in LETTERS.items():
+    called = [(facts.name, facts.title, facts.letter) for facts in pane_facts()]
+    called += [(name, name, letter) for name, letter in OTHERS.items()]
+    for name, label, letter in called:
         selector = Card if name == "card" else f"#{name}"
         widget = next(iter(screen.query(selector)), None)
         if widget is None:
             continue
-        # The label covers the title in the pane's edge, and says the same.
-        label = PANES[name][0] if name in PANES else name
         if widget.region.area:
             place = Offset(widget.region.x + 1, widget.region.y)
         else:

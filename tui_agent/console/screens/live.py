@@ -133,6 +133,10 @@ class LiveScreen(DashboardScreen):
         if self.app.takes_input:
             self.prompt.focus()
 
+    def writes(self) -> bool:
+        card = None if self.card_host is None else self.card_host.card
+        return bool(self.prompt.text) or (card is not None and card.has_focus_within)
+
     async def raise_prompt(self) -> None:
         outline = self.query_one(PromptOutline)
         with self.app.batch_update():

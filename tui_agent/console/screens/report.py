@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,9 +14,6 @@ from textual.screen import ModalScreen
 from tui_agent.console.looks.hints import key_line
 from tui_agent.console.panes.pane import LinePane
 from tui_agent.frontend.lines.styled import Line
-
-if TYPE_CHECKING:
-    from tui_agent.core.state import RunState
 
 
 class ReportPane(LinePane):
@@ -34,9 +31,6 @@ class ReportPane(LinePane):
     def __init__(self, lines: Callable[[int], Iterable[Line]]) -> None:
         super().__init__()
         self._report = lines
-
-    def show(self, state: RunState, now: float) -> None:
-        """No state is followed."""
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(self.draw(width - self.scrollbar_size_vertical, 0))

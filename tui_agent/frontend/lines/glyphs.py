@@ -102,16 +102,6 @@ MODES: dict[str, Sign] = {
     "DONE": Sign("◆", "DONE", "muted"),
 }
 
-SHORT_KINDS = {
-    "no_tool_call": "no call",
-    "invalid_tool_call": "invalid",
-    "unknown_tool": "unknown",
-    "tool_execution": "tool",
-    "model_api": "model",
-    "cancelled": "cancel",
-}
-"""Failure kinds for narrow panes."""
-
 
 STILL = "◆"
 """In the spinner's place if nothing shall move."""

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from tui_agent.call_names import subject_of
 from tui_agent.core.badge import badge_of
 from tui_agent.core.names import MODEL_CALL, OF_NO_FAILURE, REPLY_FORM, Level
-from tui_agent.frontend.lines.glyphs import BADGES, LEVELS, OUTCOMES
+from tui_agent.frontend.lines.glyphs import BADGES, EMPTY, LEVELS, OUTCOMES
 from tui_agent.frontend.lines.outlook import next_step
 from tui_agent.frontend.lines.styled import Line, Span, clip, fit_middle, justified, width_of
 from tui_agent.headline import headline
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tui_agent.core.projections.incidents import Attempt, Incident
     from tui_agent.core.state import RunState
 
+CALM_AFTER = 10
+"""Steps after the last open failure from which on all is calm again."""
 LOUD = 5
 """Steps for which a failure takes more than a line; after them it counts as a problem left open."""
 
@@ -68,12 +70,31 @@ ROOMY = 30
 """Rows of the terminal from which the strip takes three of them; while a question is put, it takes one below that."""
 
 
-def incident_lines(state: RunState, width: int, *, roomy: bool) -> list[Line]:
-    """Up to three lines while something is wrong and the run goes on, two where that is not `roomy`; else one."""
+def is_calm(state: RunState) -> bool:
+    """Say that nothing fails: nobody is asked about recovery, nothing goes in circles, and no failure was open in the
+    last steps.
+    """
+    incidents, verdict = state.metrics.incidents, state.verdict
+    if state.escalation is not None or state.recovery.ring.filled:
+        return False
+    if state.running and verdict is not None and verdict.level.rank >= Level.PIVOT.rank:
+        return False
+    newest, recovered = next(reversed(incidents.open.values()), None), incidents.recovered
+    last = [] if newest is None else [newest.newest.iteration]
+    if recovered and (end := recovered[-1].recovery) is not None:
+        last.append(end.iteration)
+    return all(state.run.iteration - step >= CALM_AFTER for step in last)
+
+
+def incident_lines(state: RunState, width: int, *, roomy: bool, alone: bool = False) -> list[Line]:
+    """Draw up to three lines while something is wrong and the run goes on, two if that is not `roomy`; else one.
+
+    `alone`: the error ring is not in sight, and stands in the one line.
+    """
     incident = state.metrics.incidents.current
     without = state.escalation is not None and _stuck(state) is not None
     if incident is None or without or not state.running or _is_past(state, incident):
-        return [_calm(state, width)]
+        return [_calm(state, width, alone=alone)]
     if not roomy:
         lines = [_what(state, incident, width), _ladder(state, incident, width)]
         return lines[:1] if _asks(state) else lines
@@ -111,8 +132,8 @@ def _fitted(parts: list[tuple[Span, ...]], width: int) -> Line:
     return clip(_joined(parts), width)
 
 
-def _calm(state: RunState, width: int) -> Line:
-    """What stands: the question or the end, what is left open, and the chance of the next step."""
+def _calm(state: RunState, width: int, *, alone: bool) -> Line:
+    """Draw what stands: the question or the end, what is left open, and the chance of the next step."""
     incidents, ended, stuck = state.metrics.incidents, state.run.outcome, _stuck(state)
     parts: list[tuple[Span, ...]] = []
     if stuck is not None:
@@ -125,7 +146,10 @@ def _calm(state: RunState, width: int) -> Line:
         parts.append((Span(left if ended is not None else f"○ {left}", "warn"),))
     elif ended is None and stuck is None:
         well = (Span("✓ ", "ok"), Span("all is well", "muted"))
-        parts.append(well if state.run.number else (Span("○ nothing has failed yet", "muted"),))
+        if alone and not state.recovery.ring.filled:
+            said = " all is well" if incidents.failures else " nothing failed"
+            well = (Span(" ".join(EMPTY for _ in state.recovery.ring.slots), "faint"), Span(said, "muted"))
+        parts.append(well if alone or state.run.number else (Span("○ nothing has failed yet", "muted"),))
     cognition = state.recovery.policy.cognition
     if state.running and cognition != "off" and stuck is None and not _silent(state):
         parts.append(next_step(state))
