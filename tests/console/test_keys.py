@@ -107,7 +107,7 @@ def test_a_key_of_the_replay_may_be_a_letter_that_its_panes_do_not_have(
     assert (why in problem) if why else not problem
 
 
-@pytest.mark.parametrize("pane", (panes.ConversationPane, *panes.RECOVERY_PANES))
+@pytest.mark.parametrize("pane", [panes.ConversationPane, *panes.RECOVERY_PANES])
 def test_no_action_of_the_replay_takes_a_letter_of_a_pane(pane: type[Widget]) -> None:
     bindings = [binding for each in pane.__mro__ for binding in vars(each).get("BINDINGS", ())]
     letters = [key for binding in bindings for key in binding.key.split(",") if len(key) == 1]
