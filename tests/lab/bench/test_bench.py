@@ -262,7 +262,10 @@ def test_the_command_runs_and_reports_and_reports_again(
     assert (tmp_path / "out" / "BENCHMARK.md").read_text() == first
     assert "10 runs" in first
     assert len(read_rows(tmp_path / "out")) == 10
-    assert "report.html" in capsys.readouterr().out
+    head, _, retries, combined, gap, *paths = capsys.readouterr().out.splitlines()
+    assert head.split()[:3] == ["policy", "success", "harm"]
+    assert (retries.split()[0], combined.split()[0], gap) == ("retries", "combined", "")
+    assert paths[1].endswith("report.html")
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def run(
                 raise BenchError(
                     f"What {plan.model} costs is not known, so that --max-cost holds nothing. Say it in your "
                     f'config.toml: [prices."{plan.model}"] with prompt and completion in USD per million tokens '
-                    "(0 where it costs nothing)."
+                    "(0 if it costs nothing)."
                 )
             ended += len(made)
             rest = (time.monotonic() - began) / ended * (len(missing) - ended)

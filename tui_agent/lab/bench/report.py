@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tui_agent import __version__
 from tui_agent.lab.analysis import plots
+from tui_agent.lab.analysis.table import text_table
 from tui_agent.lab.bench.behaviours import BEHAVIOURS
 from tui_agent.lab.bench.bench import ROWS
 from tui_agent.lab.bench.case import all_cases
@@ -73,7 +74,7 @@ What the words mean:
 - *Broken*: of the runs that succeed with retries alone, those that do not succeed here.
 - Intervals are 95 %: the cases are drawn anew 1,000 times.
 - Differences are paired by case, behaviour and seed.
-- Where an interval holds 0, no policy is named better.
+- If an interval holds 0, no policy is named better.
 
 `none` has no recovery at all. `retries` repeats failed model calls. The other agents' rules stand on top of `retries`.
 `opencode` compares the calls of one reply, as its source does, so a model that sends one call a reply never makes it
@@ -107,6 +108,16 @@ def write(rows: Sequence[Row], out: Path) -> list[Path]:
     except ParquetError as error:
         sys.stderr.write(f"agent-tui bench: {error} The rows are in {ROWS}.\n")
     return written
+
+
+def in_lines(rows: Sequence[Row]) -> str:
+    """The main figures of each contestant, for a terminal."""
+    head = ["policy", "success", "harm", "failures recovered", "tokens a run"]
+    body = [
+        [name, _share(one.success), _share(one.harm), _percent(one.recovered), _number(one.run_tokens)]
+        for name, one in summaries(sorted(rows, key=_order)).items()
+    ]
+    return text_table(head, body, 1)
 
 
 def _real(rows: Sequence[Row]) -> bool:
@@ -211,7 +222,7 @@ def _overall(found: dict[str, Summary], *, real: bool) -> str:
     ]  # fmt: skip
     said = (
         "*Steps* and *tokens* are medians from the first failure until none was open, of the runs that came to that. A "
-        "*person* is *needed* where somebody was asked, or where the run ended without its answer. *After* is the "
+        "*person* is *needed* if somebody was asked, or if the run ended without its answer. *After* is the "
         "median time until then, by the clock of the runs. "
         + ("Waits after faults of the cases are skipped and counted." if real else
            "By that clock a model reads 2,000 tokens a second and writes 40, and waits take their time.")
@@ -450,14 +461,14 @@ def _short(rows: Sequence[Row]) -> str:
         if name in grouped and name != OWN
     ]
     parts = {
-        "brings success": [name for name in LEFT_OUT if _decided(faulty, grouped, name, solved) > 0],
-        "costs success": [name for name in LEFT_OUT if _decided(faulty, grouped, name, solved) < 0],
-        "does harm": [name for name in LEFT_OUT if _decided(healthy, grouped, name, interrupted) > 0],
+        "bring success": [name for name in LEFT_OUT if _decided(faulty, grouped, name, solved) > 0],
+        "cost success": [name for name in LEFT_OUT if _decided(faulty, grouped, name, solved) < 0],
+        "do harm": [name for name in LEFT_OUT if _decided(healthy, grouped, name, interrupted) > 0],
     }
     for what, names in parts.items():
         named = ", ".join(f"`{name}`" for name in names) or "none"
-        lines.append(f"- Of the detectors of `{OWN}`, what {what} beyond doubt: {named}.")
-    said = "In percentage points; bold where the interval does not hold 0."
+        lines.append(f"- Detectors of `{OWN}` that {what} beyond doubt: {named}.")
+    said = "In percentage points; bold if the interval does not hold 0."
     return f"{said}\n\n" + "\n".join(lines)
 
 

@@ -19,8 +19,8 @@ from tui_agent.lab.bench.bench import BenchError, Plan, finished, read_rows, run
 from tui_agent.lab.bench.case import CaseError, all_cases, chosen
 from tui_agent.lab.bench.operators import OPERATORS
 from tui_agent.lab.bench.policies import ADVISED, CONTESTANTS, STANDARD
-from tui_agent.lab.bench.report import write
-from tui_agent.lab.bench.run import RealModel
+from tui_agent.lab.bench.report import in_lines, write
+from tui_agent.lab.bench.run import RealModel, Row
 
 _EXAMPLE = """
 agent-tui bench --out results                          every case, behaviour and policy
@@ -34,7 +34,7 @@ def parser() -> Parser:
         "bench",
         "Compare recovery policies on equal faults: real tools in real workspaces, faults that are put in, and\n"
         "scripted models whose habits were counted in recorded runs, or a real model. Results are kept in --out, and\n"
-        "the same command continues where it was ended.\n"
+        "the same command continues an unfinished bench.\n"
         "`agent-tui replay DIR/runs/CASE/MODEL-SEED/POLICY` opens one run.",
         _EXAMPLE,
     )
@@ -121,8 +121,12 @@ def _bench(options: argparse.Namespace) -> int:
         raise
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
-    for path in write(rows, options.out):
-        sys.stdout.write(f"{path}\n")
+    return _written(rows, options.out)
+
+
+def _written(rows: Sequence[Row], out: Path) -> int:
+    paths = "".join(f"{path}\n" for path in write(rows, out))
+    sys.stdout.write(f"{in_lines(rows)}\n{paths}")
     return 0
 
 
@@ -135,9 +139,7 @@ def _real(options: argparse.Namespace) -> Any:
 def _report(folders: Sequence[str]) -> int:
     if len(folders) != 1 or not (rows := finished(read_rows(Path(folders[0])))):
         raise UsageError("agent-tui bench report: name one folder with results, as --out named it.")
-    for path in write(rows, Path(folders[0])):
-        sys.stdout.write(f"{path}\n")
-    return 0
+    return _written(rows, Path(folders[0]))
 
 
 def _names(given: str | None, known: Any, option: str) -> Any:

@@ -43,8 +43,8 @@ successes and are none. Here `combined` judged recorded runs of other agents. No
 - **Judged**: somebody read the firing together with the replies around it.
 - **Right**: the remark is true of that result, and what it names is a failure of the run.
 - **Seen**: of the right ones, those where the model's next reply says the same by itself. There the remark was not
-  needed. Where a recording holds no words of the model, a remark counts as not seen.
-- **Kept**: a rule is left out where less than 80 % of what was judged is right.
+  needed. If a recording holds no words of the model, a remark counts as not seen.
+- **Kept**: a rule is left out if less than 80 % of what was judged is right.
 
 Counted again with:
 
@@ -176,7 +176,7 @@ def _conclusion(sets: Sequence[Counted], judged: dict[tuple[str, int, str, int],
     )
     runs = sum(number for one in sets for number in one.runs.values())
     claims = (
-        f"`implicit.claim` sends an answer back that claims that tests pass where no test run shows it. {answers} last "
+        f"`implicit.claim` sends an answer back that claims that tests pass if no test run shows it. {answers} last "
         f"replies claim so. {asked} of them would be sent back. A test run after the last edit shows {shown}. Of the "
         "others the recording does not say whether they are right.\n\n"
         f"{replies} replies before the last claim so too. Taken as answers, {doubted} of them would be sent back, and "

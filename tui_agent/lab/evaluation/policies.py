@@ -38,7 +38,7 @@ goes on as it did.
 - **Ended** are runs with a verdict that ends a run: a partial answer, or a stop.
 - A true trip is not yet a good one: an unsolved run may fail for reasons that no recovery can see. What counts is how
   many true trips there are for a false one, and how many unsolved runs are reached at all.
-- The sentences below each table are made from its figures. A policy *tells runs apart* where the share of unsolved runs
+- The sentences below each table are made from its figures. A policy *tells runs apart* if the share of unsolved runs
   that it interrupts is at least ten points above that of solved ones.
 
 Measured again with:

@@ -178,7 +178,7 @@ def page(rows: list[Row]) -> str:
     lines += [
         "Predictions for runs that were not fitted on: five folds, a run is in one as a whole; *set left out* leaves",
         "out the whole set. **Skill** compares with a set's own base rate, which nobody knows beforehand: 0 is as good",
-        "as knowing it, below 0 is worse. A set is *strong* where at least 90 % of its steps succeed, *weak* below",
+        "as knowing it, below 0 is worse. A set is *strong* if at least 90 % of its steps succeed, *weak* below",
         "70 %.",
         "",
         "## Skill, by set",
@@ -192,7 +192,7 @@ def page(rows: list[Row]) -> str:
     low, high = holds(rows)
     lines += ["", "## Where the chance is stated", ""]
     lines += [
-        f"A twentieth of the scale holds where the observed share is within {HOLDING} of the predicted one in each",
+        f"A twentieth of the scale holds if the observed share is within {HOLDING} of the predicted one in each",
         f"group with at least {FEWEST_HELD} steps there, in two groups or more. That is so below {low} and from {high}",
         "on. Between them the console says that strong and weak models differ, and `next_step_chance` is null.",
         "",
