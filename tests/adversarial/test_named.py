@@ -387,7 +387,7 @@ PLACES = [place_of(one, number) for number, one in enumerate(TABLE)]
     *(
         Attack(
             f"obeyed_under_{mechanism}",
-            f"Each of {len(PLACES)} files that agents, editors, shells, debuggers and tools take up",
+            f"Each of {len(PLACES)} files that agents, editors, shells, debuggers and tools take up, and two of new agents",
             "All are taken back, each with a copy and with whose it is; what is work stays",
             "settings of agents and tools that no list named stayed",
             value=mechanism,
@@ -398,7 +398,7 @@ PLACES = [place_of(one, number) for number, one in enumerate(TABLE)]
 def test_obeyed(row: Attack, place: Path) -> None:
     needed(row.value)
     desk = desk_for(row.value, place)
-    files = [*PLACES, "my.code-workspace", "x.pth"]
+    files = [*PLACES, "my.code-workspace", "x.pth", "deep/.next-agent/hooks.json", "next/mcp.json"]
     work = (
         "conftest.py",
         "Makefile",

@@ -57,6 +57,37 @@ def test_every_file_that_our_own_code_reads_for_another_agent_has_a_row() -> Non
     assert sorted(name for name in known_agents if name not in BY_NAME) == []
 
 
+PROTECTED_ELSEWHERE = {
+    # code.claude.com/docs/en/permission-modes: what an agent does not write unasked
+    ".vscode/tasks.json": "", ".idea/workspace.xml": "", ".cargo/config.toml": "", ".devcontainer/a.json": "",
+    ".yarn/releases/yarn.cjs": "", ".mvn/jvm.config": "", ".claude/settings.json": "", ".envrc": "", ".npmrc": "",
+    ".yarnrc": "", ".yarnrc.yml": "", ".pnpmfile.cjs": "", "bunfig.toml": "", ".bunfig.toml": "", ".bazelrc": "",
+    ".bazelversion": "", ".bazeliskrc": "", ".devcontainer.json": "", ".mcp.json": "",
+    "gradle/wrapper/gradle-wrapper.properties": "", ".mvn/wrapper/maven-wrapper.properties": "",
+    ".git/config": "git", ".gitmodules": "git", ".husky/pre-commit": "hooks", ".pre-commit-config.yaml": "hooks",
+    "lefthook.yml": "hooks", ".bashrc": "at home", ".gitconfig": "at home", ".claude.json": "at home",
+    ".ripgreprc": "named by a variable", ".pnp.cjs": "an environment", ".pnp.loader.mjs": "an environment",
+    "pyrightconfig.json": "work: `pyproject.toml` says the same",
+    # what installers of servers, hooks and skills write for agents: add-mcp, ruler, skills, agent-config
+    ".codex/config.toml": "", ".cursor/mcp.json": "", ".cursor/hooks.json": "", ".gemini/settings.json": "",
+    ".github/hooks/a.json": "", ".vscode/mcp.json": "", ".zed/settings.json": "", "config/mcporter.json": "",
+    "opencode.json": "", ".opencode/plugins/a.ts": "", "crush.json": "", ".crush.json": "", ".roo/mcp.json": "",
+    ".agent/mcp_config.json": "", ".agents/hooks.json": "", ".amp/settings.json": "", ".codebuddy/settings.json": "",
+    ".iflow/settings.json": "", ".junie/mcp/mcp.json": "", ".kilo/kilo.jsonc": "", "kilo.jsonc": "",
+    ".pi/mcp.json": "", ".qwen/settings.json": "", ".qoder.json": "", ".tabnine/agent/settings.json": "",
+    ".windsurf/hooks.json": "", ".hermes/config.yaml": "", ".devin/hooks.v1.json": "", ".vibe/hooks.toml": "",
+    ".clinerules/hooks/a": "", ".amazonq/mcp.json": "", ".kiro/settings/mcp.json": "", "firebender.json": "",
+    ".idx/mcp.json": "", ".bob/mcp.json": "", ".openhands/setup.sh": "", ".factory/mcp.json": "", ".aider.conf.yml": "",
+    ".augment/settings.json": "", ".continue/config.json": "", ".trae/mcp.json": "", ".goose/skills/a/b.sh": "",
+}  # fmt: skip
+"""Files that others hold to be run later, with why they have no row here."""
+
+
+@pytest.mark.parametrize(("path", "why"), PROTECTED_ELSEWHERE.items())
+def test_what_others_hold_to_be_run_later_is_obeyed_or_has_a_reason(path: str, why: str) -> None:
+    assert bool(whose(path)) != bool(why)
+
+
 def test_every_row_says_who_reads_it_and_where_that_is_said() -> None:
     assert [one.name for one in TABLE if not one.whose or not re.search(r"\.\w+/|/", one.source)] == []
     names = [one.name.casefold() for one in TABLE]
@@ -79,6 +110,16 @@ def test_every_row_says_who_reads_it_and_where_that_is_said() -> None:
         ("Makefile", ""),
         (".jj/repo/store/x", ""),
         (".jj/repo/config.toml", "Jujutsu"),
+        (".github/mcp.json", "Copilot CLI"),
+        ("a/.next-agent/hooks.json", "an agent"),
+        (".next-agent/settings.json", "an agent"),
+        ("next_agent/mcp.json", "an agent"),
+        ("webhook/hooks.json", ""),
+        ("app/settings.json", ""),
+        ("node_modules/x/mcp.json", ""),
+        ("deep/my.sublime-project", "Sublime Text"),
+        (".cargo/config.toml", "Cargo"),
+        (".cargo/registry/x", ""),
     ],
 )
 def test_whose_a_file_is(path: str, program: str) -> None:

@@ -290,7 +290,7 @@ def test_what_was_there_is_there_again(desk: Desk, file: str) -> None:
 
 def test_what_is_no_setting_stays(desk: Desk) -> None:
     ended, _ = desk.command(
-        "mkdir -p .vscode .idea && echo x > .vscode/extensions.json; echo x > .idea/workspace.xml;"
+        "mkdir -p .vscode .idea && echo x > .vscode/extensions.json; echo x > .idea/vcs.xml;"
         "echo x > AGENTS.md; echo x > .env; echo x > Makefile; echo x > .gitignore; echo x > .gitattributes"
     )
     assert (ended.code, ended.taken) == (0, ())

@@ -18,7 +18,7 @@ from pathlib import Path
 from tui_agent.sandbox.git_settings import is_include, read_settings
 from tui_agent.sandbox.links_refused import FileState
 from tui_agent.sandbox.named import Names, on_path, system_programs
-from tui_agent.sandbox.obeyed import ENDINGS, FILES, FOLDERS, OWN_RULES, within_environment
+from tui_agent.sandbox.obeyed import FOLDERS, OWN_RULES, is_obeyed_file, within_environment
 from tui_agent.sandbox.run_later import GIT, GIT_FILES, HOOKS, Places
 from tui_agent.sandbox.taken_back import Kind
 
@@ -43,6 +43,7 @@ _KINDS: dict[str, Kind] = {
     "info/attributes": "obeyed",
     "rebase-merge/git-rebase-todo": "todo",
     "sequencer/todo": "todo",
+    "lazygit.yml": "obeyed",
 }
 
 
@@ -106,7 +107,7 @@ class FoundFiles:
             elif name == GIT:
                 self.kinds[path] = "pointer"
             elif not installed and (
-                (name in FOLDERS) if is_folder else (name in FILES or name.endswith(ENDINGS))
+                (name in FOLDERS) if is_folder else is_obeyed_file(name, folder.name.casefold())
             ):
                 self.kinds[path] = "rules" if path.name == OWN_RULES else "obeyed"
                 trees = path / "worktrees"

@@ -34,6 +34,7 @@ GIT_FILES = (
     "objects/info/http-alternates",
     "rebase-merge/git-rebase-todo",
     "sequencer/todo",
+    "lazygit.yml",
 )
 """In a folder of git's: what makes it run something, or work elsewhere."""
 _SETTINGS = frozenset({"config", "config.worktree"})

@@ -29,7 +29,7 @@ from tui_agent.sandbox.left_behind import WorkspaceRecord
 from tui_agent.sandbox.links_refused import NOTHING, FileState, form_of, move, put
 from tui_agent.sandbox.may_stand import may_stand
 from tui_agent.sandbox.named import names_in
-from tui_agent.sandbox.obeyed import ENDINGS, FILES, FOLDERS, OWN_RULES, whose
+from tui_agent.sandbox.obeyed import FOLDERS, OWN_RULES, is_obeyed_file, whose
 from tui_agent.sandbox.run_later import Places
 from tui_agent.sandbox.taken_back import WHY, Kind, OutOfTheWay, TakenBack, can_be_shown, new_line
 
@@ -194,8 +194,7 @@ class Watch:
 
     def _is_obeyed(self, path: Path) -> bool:
         return (
-            path.name.casefold() in FILES
-            or path.name.endswith(ENDINGS)
+            is_obeyed_file(path.name.casefold(), path.parent.name.casefold())
             or any(part.casefold() in FOLDERS for part in path.parts)
             or bool(self._found.names.about(path))
         )
