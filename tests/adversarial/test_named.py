@@ -387,7 +387,7 @@ PLACES = [place_of(one, number) for number, one in enumerate(TABLE)]
     *(
         Attack(
             f"obeyed_under_{mechanism}",
-            f"Each of {len(PLACES)} files that agents, editors, shells, debuggers and tools take up, and two of new agents",
+            f"Each of {len(PLACES)} files that agents, editors, shells, and tools take up, and two of new agents",
             "All are taken back, each with a copy and with whose it is; what is work stays",
             "settings of agents and tools that no list named stayed",
             value=mechanism,
