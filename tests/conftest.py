@@ -19,12 +19,6 @@ if TYPE_CHECKING:
 
     from tests.kept_host import KeptHost
 
-# No example of a property is timed: how long one takes says how much else the machine does.
-hypothesis.settings.register_profile(
-    "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
-hypothesis.settings.load_profile("untimed")
-
 # Commands of the tests run `python3`; what a version manager puts there takes 0.2 s to find an interpreter, and may
 # find another one. Commands of the agent go without our virtual environment: for them it is that of its base.
 os.environ["PATH"] = os.pathsep.join(
@@ -40,9 +34,16 @@ os.environ["PATH"] = os.pathsep.join(
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# A machine with much to do is no fault.
-hypothesis.settings.register_profile("however slow", deadline=None)
-hypothesis.settings.load_profile("however slow")
+# No example of a property is timed: how long one takes says how much else the machine does.
+# What properties found, few examples showed; `--hypothesis-profile=thorough` looks for the rest.
+for name, examples in (("few", 40), ("thorough", 2_000)):
+    hypothesis.settings.register_profile(
+        name,
+        deadline=None,
+        max_examples=examples,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
+hypothesis.settings.load_profile("few")
 
 gc.disable()  # until all tests are collected
 
@@ -77,8 +78,14 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     return None
 
 
+@pytest.hookimpl(tryfirst=True)  # before marks decide what runs
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests that need the host follow each other, so that few processes start one."""
+    """Mark each test that starts the program in a terminal; let those that need the host follow each other, so that
+    few processes start one.
+    """
+    for item in items:
+        if "start" in getattr(item, "fixturenames", ()):
+            item.add_marker("process")
     items.sort(
         key=lambda item: (item.path.name not in FIRST, "host" not in getattr(item, "fixturenames", ()))
     )

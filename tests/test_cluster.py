@@ -17,6 +17,8 @@ from tui_agent.lab.bench.bench import Plan, journal_of, run
 from tui_agent.lab.bench.report import write
 from tui_agent.lab.bench.run import Unit
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[str]:

@@ -99,7 +99,7 @@ def test_what_to_json_did_not_make_is_refused(text: str) -> None:
 calls = st.tuples(st.sampled_from(["a", "b"]), st.booleans(), st.sampled_from(["no", "gone", "5 failed"]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.lists(calls, max_size=3), max_size=8), st.booleans())
 def test_a_run_that_was_kept_goes_on_like_the_one_that_was_not(
     iterations: list[list[tuple[str, bool, str]]], present: bool

@@ -46,6 +46,7 @@ asyncio.run(show(Path(sys.argv[1])))
 """
 
 
+@pytest.mark.process
 @pytest.mark.skipif(
     not Path("/proc/self/autogroup").exists(), reason="the processor is not shared by sessions"
 )

@@ -94,6 +94,7 @@ async def test_other_names_and_other_pages_are_refused_even_with_the_cookie(addr
             assert not tab.closed
 
 
+@pytest.mark.process
 async def test_a_tab_is_a_console_that_ends_with_the_server(tmp_path: Path) -> None:
     state = tmp_path / "state"
     server = await asyncio.create_subprocess_exec(

@@ -55,6 +55,7 @@ def may_mount(folder: Path) -> bool:
     return tried.returncode == 0
 
 
+@pytest.mark.process
 @attacks(
     Attack(
         "disk_pages_some", "A disk with 0, 2 and 20 free pages under all that a session writes",
@@ -212,6 +213,7 @@ def test_times_of_all_kinds() -> None:
         assert 0 < len(seconds(moment)) < 16
 
 
+@pytest.mark.process
 @attack(
     "While a session runs: it is resumed, renamed, deleted, forked, exported, shown and listed by other processes",
     "What changes it is refused with who holds it; what reads it works; the run ends as it would have",

@@ -86,6 +86,7 @@ def newest() -> int:
     return int(ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1))
 
 
+@pytest.mark.process
 @attacks(*rows(""))
 def test_as_whoever_runs_it(row: Attack) -> None:
     probe, mechanism, network, version = row.value

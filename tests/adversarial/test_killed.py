@@ -44,6 +44,7 @@ touch planted; sleep 600
 """
 
 
+@pytest.mark.process
 @attacks(
     *(
         Attack(
@@ -113,6 +114,7 @@ def left_by_a_kill(folder: Path, *, running: bool) -> None:
     subprocess.run([sys.executable, "-c", code, str(folder)], env=environment, check=False)
 
 
+@pytest.mark.process
 @attack(
     "What is changed after a kill: by the operator a while later, or when no command ran",
     "Left alone",
@@ -130,6 +132,7 @@ def test_what_the_operator_changes_after_a_kill(tmp_path: Path) -> None:
         (tmp_path / "w" / ".envrc").unlink()
 
 
+@pytest.mark.process
 @attack(
     "A start while another program works in the workspace; a damaged record; a file that is too large to be put back",
     "What is of a living program is left to it; damage is passed over; a file is never replaced by less than it was",

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.adversarial.attack import Attack, attacks
 from tests.console.real_session import real_live
 from tui_agent.frontend.commands.registry import COMMANDS
@@ -98,6 +100,7 @@ def lines_for(given: tuple[str, ...]) -> list[str]:
     return [*lines, *(f"/{argument}" for argument in given), *(f"@{argument}" for argument in given)]
 
 
+@pytest.mark.process
 @attacks(*rows("lines"))
 def test_commands_in_lines(row: Attack, cli: CommandLine) -> None:
     typed = "\n".join([*lines_for(row.value), "/title still here", "/status", ""])

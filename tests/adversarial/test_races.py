@@ -71,6 +71,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.process
 @attacks(
     *(
         Attack(

@@ -106,6 +106,7 @@ def test_among_its_sessions(row: Attack, home: Path, monkeypatch: pytest.MonkeyP
     assert (code, late < LATE + SLACK) == (130, True)
 
 
+@pytest.mark.process
 @attack(
     "SIGTERM while a named pipe and an endless device stand among the sessions",
     "It ends, and the agent with it",

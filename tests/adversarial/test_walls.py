@@ -339,6 +339,7 @@ PATTERNS = {
 }
 
 
+@pytest.mark.process
 @attack(
     "Globs and `.gitignore` lines made to backtrack, against names made for them",
     "Listing, searching and hints end within seconds",
@@ -473,6 +474,7 @@ async def test_search_cancelled(box: Box) -> None:
             await asyncio.gather(task, return_exceptions=True)
 
 
+@pytest.mark.process
 @attack(
     "24 searches at the same time",
     "A few processes at a time, and every one answers",

@@ -102,6 +102,7 @@ def as_nobody(folder: Path, module: str, *words: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.process
 @attacks(
     *(
         row(way, mechanism, " as another user", slow=(way, mechanism) != ("plain", "landlock"))

@@ -128,6 +128,7 @@ async def test_a_page_whose_marks_are_wrong(row: Attack, web_here: Box) -> None:
     assert WORDS in (await _read(row, web_here)).content
 
 
+@pytest.mark.process
 @attacks(
     reads("elements_nested", "`<div>` 200,000 times", whole("<div>" * 200_000), STALLED),
     reads(

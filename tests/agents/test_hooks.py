@@ -327,6 +327,7 @@ def test_a_sub_agent_is_a_session_of_its_own(home: Path) -> None:
     assert len(journals(home)) == 2
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("number", [60, pytest.param(200, marks=pytest.mark.slow)])
 def test_a_daemon_that_is_killed_and_hooks_that_come_at_once_lose_nothing(home: Path, number: int) -> None:
     for made in range(1, 3):

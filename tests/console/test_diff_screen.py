@@ -6,7 +6,7 @@ import shutil
 from difflib import unified_diff
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.console.real_session import real_live
@@ -96,7 +96,6 @@ LINES = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
 @given(LINES, LINES, st.integers(30, 120))
 def test_every_changed_line_is_drawn_once_and_fits(old: list[str], new: list[str], width: int) -> None:
     diff = "\n".join(unified_diff(old, new, "a/x", "b/x", lineterm=""))

@@ -284,7 +284,6 @@ PRESSED = [
 ]
 
 
-@settings(deadline=None, max_examples=80)
 @given(st.text('ab ()"\n', max_size=12), st.lists(st.sampled_from(PRESSED), max_size=25))
 async def test_any_keys_leave_a_cursor_and_a_selection_that_are_in_the_text(
     text: str, typed: list[str]

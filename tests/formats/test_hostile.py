@@ -177,7 +177,7 @@ PLACES = {name: _paths(make()) for name, make in DOCUMENTS.items()}
 
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTS))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_wrong_types_anywhere_give_a_session_or_a_clear_error(
     name: str, data: st.DataObject, tmp_path: Path
@@ -194,7 +194,7 @@ def test_wrong_types_anywhere_give_a_session_or_a_clear_error(
                 encode(event)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_bytes_that_flip_or_end_give_a_session_or_a_clear_error(data: st.DataObject, tmp_path: Path) -> None:
     name = data.draw(st.sampled_from(sorted(DOCUMENTS)))

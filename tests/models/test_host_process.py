@@ -441,6 +441,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.process
 def test_calls_with_tools_work_without_the_private_flag_and_only_known_prices_are_reported() -> None:
     """litellm 1.106.2 wants the `mcp` package for every call with tools unless the flag is given."""
     done = subprocess.run(

@@ -138,6 +138,7 @@ for each in different:
 """
 
 
+@pytest.mark.process
 def test_cost_window_and_abilities_of_200_models_are_what_litellm_says() -> None:
     done = subprocess.run(
         [sys.executable, "-c", AS_LITELLM_SAYS],

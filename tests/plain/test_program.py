@@ -17,6 +17,8 @@ from tui_agent.core.fold import fold
 from tui_agent.plain.program import GRACE
 from tui_agent.store.journal import read_journal
 
+pytestmark = pytest.mark.process
+
 SCENARIO = r"""
 title = "In lines"
 description = "Two calls, a question, a hostile word."

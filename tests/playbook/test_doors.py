@@ -118,6 +118,7 @@ async def test_the_screen_shows_it_and_forgets(tmp_path: Path) -> None:
         await console.until(lambda: not book.book().offered(0.0))
 
 
+@pytest.mark.process
 async def test_the_console_in_lines_has_it_too(tmp_path: Path) -> None:
     await taught(tmp_path, 2)
     scenario = tmp_path / "lines.toml"

@@ -19,6 +19,7 @@ def learn(state: Path, workspace: Path, first: int, count: int) -> None:
         playbook.learn(f"run {number}", [lesson((TEST, True))], 1_000.0)
 
 
+@pytest.mark.process
 def test_two_processes_that_learn_at_once_lose_nothing(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     others = [context.Process(target=learn, args=(tmp_path, tmp_path, first, 20)) for first in (0, 20)]

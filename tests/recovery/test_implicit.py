@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.core.events import Failure, FailureKind, Level
@@ -215,7 +215,6 @@ def results(draw: st.DrawFn) -> CallResult:
 STEPS = st.lists(st.tuples(st.lists(results(), max_size=3), TEXTS), max_size=12)
 
 
-@settings(max_examples=50, deadline=None)
 @given(STEPS, TEXTS)
 def test_it_never_says_more_than_guide_never_raises_and_says_nothing_twice(
     steps: list[tuple[list[CallResult], str]], answer: str

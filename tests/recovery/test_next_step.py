@@ -356,6 +356,7 @@ def test_without_a_success_the_chance_does_not_rise(
     assert chance(before.model_faulted(7)) <= before.chance
 
 
+@pytest.mark.process
 def test_the_figures_of_the_package_are_those_that_the_data_give() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tui_agent.lab.evaluation.next_step.train", "--check"],

@@ -115,7 +115,6 @@ ANY_EVENT = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(ANY_EVENT, max_size=60))
 def test_any_sequence_of_events_gives_a_state_that_can_be_shown_and_judged(events: list[Event]) -> None:
     whole = RunState()
@@ -137,7 +136,6 @@ def test_any_sequence_of_events_gives_a_state_that_can_be_shown_and_judged(event
         assert "finish" not in state.open_tools()
 
 
-@settings(max_examples=60, deadline=None)
 @given(POLICIES, st.lists(STEPS, max_size=30), st.booleans())
 def test_the_state_is_the_same_whether_folded_live_or_again_from_the_journal(
     policy: Any, steps: list[dict[str, Any]], operator: bool
@@ -151,7 +149,6 @@ def test_the_state_is_the_same_whether_folded_live_or_again_from_the_journal(
     assert again == player.state
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(["forge", "gigi", "funnelcanary", "hpd"]), st.lists(STEPS, max_size=40))
 def test_policies_without_a_block_let_every_call_through(name: str, steps: list[dict[str, Any]]) -> None:
     player = Player(PRESETS[name])

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.core.recovery.repetition import RepetitionWatch, repeated, without_repetition
@@ -78,7 +78,6 @@ def test_at_the_end_of_a_cut_reply_little_is_enough() -> None:
     assert not repeated("- a\n- b\n- c\n" * 3, cut=True)
 
 
-@settings(max_examples=40)
 @given(st.text(max_size=400), st.integers(1, 50))
 def test_any_text_in_any_pieces_is_taken(text: str, size: int) -> None:
     assert noticed(text, size) == 0

@@ -212,7 +212,6 @@ NOISE = st.lists(
 STEPS_FORWARD = st.sampled_from(["edit", "poll", "new"])
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(NOISE, STEPS_FORWARD), min_size=1, max_size=25), st.booleans(), st.booleans())
 def test_a_run_that_keeps_making_progress_is_neither_stopped_nor_held_up(
     script: list[tuple[list[dict[str, Any]], str]], operator: bool, in_one_reply: bool

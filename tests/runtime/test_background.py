@@ -157,6 +157,7 @@ async def test_an_interrupted_run_keeps_them_and_a_closed_session_ends_them(
     await again.close()
 
 
+@pytest.mark.process
 async def test_a_program_that_is_killed_takes_them_along_and_a_resumed_session_says_so(
     tmp_path: Path, marker: str
 ) -> None:

@@ -57,7 +57,7 @@ class Raises:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Callable[..., Awaitable[LiveSession]]:
+def start_agent(tmp_path: Path) -> Callable[..., Awaitable[LiveSession]]:
     async def started(*calls: dict[str, Any], **options: Any) -> LiveSession:
         turns = [{"calls": list(calls)}, {"calls": [call("finish", answer="done")]}]
         return await start_session(tmp_path, turns, files={"a.txt": "x"}, **options)
@@ -88,9 +88,9 @@ LONG_NAMES = [
 
 @pytest.mark.parametrize("calls", [[each] for each in LONG_NAMES] + [LONG_NAMES[:2] + LONG_NAMES[5:7]])
 async def test_a_name_that_no_file_system_takes_fails_the_call_and_not_the_run(
-    start: Callable[..., Awaitable[LiveSession]], tmp_path: Path, calls: list[dict[str, Any]]
+    start_agent: Callable[..., Awaitable[LiveSession]], tmp_path: Path, calls: list[dict[str, Any]]
 ) -> None:
-    live = await start(*calls)
+    live = await start_agent(*calls)
     (tmp_path / "workspace/sub").mkdir()
     said = await failures(live)
     if calls[0]["tool"] == "glob":
@@ -170,10 +170,10 @@ FAULTS = [
 
 @pytest.mark.parametrize(("error", "words"), FAULTS, ids=lambda value: str(value)[:30])
 async def test_what_a_tool_raises_is_said_by_its_cause(
-    start: Callable[..., Awaitable[LiveSession]], error: Exception, words: str
+    start_agent: Callable[..., Awaitable[LiveSession]], error: Exception, words: str
 ) -> None:
     tools = ToolRegistry([Raises(error), *(t for t in [default_tools().get("finish")] if t)])
-    (said,) = await failures(await start(call("fragile"), tools=tools))
+    (said,) = await failures(await start_agent(call("fragile"), tools=tools))
     assert words in said
     assert "ExceptionGroup" not in said
     assert len(said) < 2_000
@@ -192,7 +192,7 @@ PLACES: list[tuple[Any, str, str]] = [
 @pytest.mark.parametrize(("owner", "name", "said"), PLACES, ids=[f"{o.__name__}.{n}" for o, n, _ in PLACES])
 @pytest.mark.parametrize("at_once", [1, 2])
 async def test_what_stands_around_a_tool_may_break_too(
-    start: Callable[..., Awaitable[LiveSession]],
+    start_agent: Callable[..., Awaitable[LiveSession]],
     monkeypatch: pytest.MonkeyPatch,
     owner: Any,
     name: str,
@@ -205,7 +205,7 @@ async def test_what_stands_around_a_tool_may_break_too(
         if owner is Checkpoints
         else call("read_file", path="a.txt")
     )
-    live = await start(
+    live = await start_agent(
         *([missing if name == "hint_for" else wanted] * at_once), call("read_file", path="a.txt")
     )
     real = getattr(owner, name)
@@ -223,22 +223,22 @@ async def test_what_stands_around_a_tool_may_break_too(
 
 
 async def test_a_hook_that_cannot_be_run_is_reported_and_never_fatal(
-    start: Callable[..., Awaitable[LiveSession]], monkeypatch: pytest.MonkeyPatch
+    start_agent: Callable[..., Awaitable[LiveSession]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = HookSettings.model_validate(
         {"PreToolUse": [{"hooks": [{"command": "true\0"}]}], "PostToolUse": [{"hooks": [{"command": "x\0"}]}]}
     )
-    live = await start(call("read_file", path="a.txt"), hooks=settings)
+    live = await start_agent(call("read_file", path="a.txt"), hooks=settings)
     assert await failures(live) == []
     assert {report.status for report in live.of(events.HookReported)} == {"failed"}
 
 
 @pytest.mark.parametrize("at_once", [1, 2])
 async def test_a_journal_that_cannot_be_written_still_ends_the_run(
-    start: Callable[..., Awaitable[LiveSession]], at_once: int
+    start_agent: Callable[..., Awaitable[LiveSession]], at_once: int
 ) -> None:
     tools = ToolRegistry([Raises(RecordingFailed("the disk is gone"))])
-    live = await start(*[call("fragile")] * at_once, tools=tools)
+    live = await start_agent(*[call("fragile")] * at_once, tools=tools)
     finished = await live.run()
     await live.close()
     assert (finished.outcome, finished.reason) == ("error", "the disk is gone")
@@ -255,9 +255,11 @@ async def test_a_journal_that_cannot_be_written_still_ends_the_run(
     ids=str,
 )
 async def test_a_schema_that_nobody_can_check_by_lets_the_tool_look_itself(
-    start: Callable[..., Awaitable[LiveSession]], parameters: dict[str, Any]
+    start_agent: Callable[..., Awaitable[LiveSession]], parameters: dict[str, Any]
 ) -> None:
     tool = Raises(ToolError("the tool has looked"))
     tool.parameters = parameters
     tools = ToolRegistry([tool, *(t for t in [default_tools().get("finish")] if t)])
-    assert await failures(await start(call("fragile", path="a"), tools=tools)) == ["the tool has looked"]
+    assert await failures(await start_agent(call("fragile", path="a"), tools=tools)) == [
+        "the tool has looked"
+    ]

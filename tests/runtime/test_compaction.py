@@ -392,7 +392,6 @@ def group(kind: Any, size: int, seq: int) -> Group:
     return Group("exchange", messages, estimate_tokens(text), 1, seq)
 
 
-@settings(max_examples=150, deadline=None)
 @given(groups, st.integers(200, 8_000), st.booleans(), st.integers(0, 6))
 def test_whatever_is_summarised_calls_keep_their_results_and_the_operator_is_heard(
     shapes: list[tuple[str, int]], room: int, asked: bool, more: int

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.runtime.scripted import ScriptedOperator
@@ -60,7 +60,7 @@ async def run_agent(
     return live
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(
     st.lists(turns, min_size=1, max_size=8), policies, st.lists(st.integers(2, 60), max_size=3), st.booleans()
 )

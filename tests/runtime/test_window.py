@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cases import Call, Case, Fault, Reply
@@ -117,7 +117,6 @@ def test_what_is_kept_is_in_order_and_beyond_the_pinned_ones_within_the_budget(
     assert window.tokens_in_window(cut, 1) == window.tokens_of(window.messages_in_window(cut, 1))
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     lengths=st.lists(st.integers(1, 60_000), min_size=1, max_size=8),
     limits=st.lists(st.none() | st.integers(300, 60_000), min_size=1, max_size=6),

@@ -155,6 +155,7 @@ def guarded_server() -> Iterator[str]:
         loop.close()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("plain", [False, True])
 def test_the_key_is_typed_unseen_while_the_question_about_it_waits(
     tmp_path: Path, keyring_file: Path, plain: bool

@@ -122,7 +122,7 @@ def test_what_an_interrupted_call_had_written_is_there_after_a_jump():
         assert Replay.of(events).state_at(len(events)) == fold(events)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.sampled_from(PIECES), max_size=14), st.randoms(use_true_random=False), st.booleans())
 def test_the_replayed_state_is_the_live_state_at_every_prefix(
     pieces: list[list[Event]], choose: random.Random, saved: bool

@@ -428,6 +428,7 @@ async def test_closing_on_a_full_disk_says_so_and_frees_the_lock(
     assert not SessionLock.held(tmp_path / "s1")
 
 
+@pytest.mark.process
 def test_a_real_limit_on_the_files_size_is_reported_and_the_file_stays_readable(tmp_path: Path):
     code = """
         import asyncio, resource, signal, sys

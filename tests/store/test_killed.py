@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.process
 def test_a_session_killed_at_random_moments_opens_again_and_goes_on():
     # A process of its own: workers are forked, which needs a parent without threads.
     done = subprocess.run(

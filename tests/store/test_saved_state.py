@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.runtime.session_harness import replayed, start_session
@@ -55,7 +55,6 @@ def saved(folder: Path, events: list[Event]) -> RunState:
     return state
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=14), st.integers(0, 60))
 def test_the_saved_state_and_what_came_after_it_are_the_fold_of_all(pieces: list[list[Event]], cut: int):
     events = stamp([start(), *(event for piece in pieces for event in piece)])

@@ -412,7 +412,7 @@ def grow(root: Path, tree: list[str], ignores: list[tuple[str, str]]) -> None:
 
 
 @needs_ripgrep
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(tree=TREE, top=RULES, below=RULES, where=NAME, start=NAME)
 def test_both_engines_list_the_same_files(
     tmp_path_factory: pytest.TempPathFactory, tree: list[str], top: str, below: str, where: str, start: str
@@ -428,7 +428,7 @@ def test_both_engines_list_the_same_files(
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(tree=TREE, top=ANY_RULES, below=ANY_RULES, where=NAME)
 def test_what_is_ignored_is_what_git_ignores(
     tmp_path_factory: pytest.TempPathFactory, tree: list[str], top: str, below: str, where: str

@@ -209,7 +209,7 @@ def test_what_is_no_session_yet_is_waited_for_with_the_reason(tmp_path: Path) ->
     assert growth.watched.agent == "Claude Code"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_fuzzed_lines_never_break_it(data: st.DataObject, tmp_path: Path) -> None:
     name = data.draw(st.sampled_from(LINES))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.console.panes import prose as prose_module
@@ -30,7 +30,6 @@ PIECES = st.lists(
 ).map("".join)
 
 
-@settings(deadline=None, max_examples=50)
 @given(text=PIECES, steps=st.lists(st.integers(1, 60), min_size=1, max_size=20), width=st.integers(4, 100))
 def test_each_moment_looks_the_same_however_the_text_came_and_what_is_settled_stays(
     text: str, steps: list[int], width: int

@@ -72,6 +72,7 @@ def test_a_killed_bench_goes_on_where_it_was(out: Path) -> None:
     assert (journal_of(out, unit, "combined", "absent") / "events.jsonl").is_file()
 
 
+@pytest.mark.process
 def test_a_bench_that_a_signal_ends_says_so_and_leaves_nothing_but_its_rows(tmp_path: Path) -> None:
     (scratch := tmp_path / "scratch").mkdir()
     some = ["plain-work", "polling", "sampling", "--policies", "retries", "--jobs", "1"]
