@@ -46,6 +46,11 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
+def of_limit(count: int, limit: int, what: str) -> str:
+    """`2 of 3 failures`; beyond the limit `4 failures, limit 3`."""
+    return f"{count} of {limit} {what}" if count <= limit else f"{count} {what}, limit {limit}"
+
+
 def ordinal(number: int) -> str:
     """`1st`, `2nd`, `11th`."""
     suffix = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")

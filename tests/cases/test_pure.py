@@ -44,7 +44,7 @@ def _every_answer_allows(ledger: AttemptLedger, keys: Any, _: Any) -> AttemptLed
 
 CORE = "tui_agent.core"
 TAKEN_AWAY: list[tuple[str, str, Callable[..., Any]]] = [
-    ("failure.sibling", f"{CORE}.recovery.engine.result_of_call", _cancelled_as_failed),
+    ("failure.sibling", f"{CORE}.recovery.folding.result_of_call", _cancelled_as_failed),
     ("operator.retry", f"{CORE}.recovery.attempts.AttemptLedger.allow", lambda ledger, _: ledger),
     ("operator.edit", f"{CORE}.decision.decide._operators_iteration", lambda *_: iter(())),
     ("operator.skip", f"{CORE}.recovery.attempts.AttemptLedger.settle", _every_answer_allows),

@@ -9,6 +9,10 @@ from typing import Any
 from tests.cases import Expect
 from tui_agent.core import events
 from tui_agent.core.names import ASK_OPERATOR, Phase
+from tui_agent.core.recovery.attempts import AttemptLedger
+from tui_agent.core.recovery.cognition import CognitiveState
+from tui_agent.core.recovery.ring import ErrorRing
+from tui_agent.core.recovery.streak import ErrorStreak
 from tui_agent.core.state import RunState
 
 
@@ -65,12 +69,12 @@ def _found(view: View) -> dict[str, Any]:
         "detector": joined.detector if joined else "",
         "reason": joined.reason if joined else "",
         "rules": {record.rule for record in records} | {one.rule for one in _of(view, events.ReplyRejected)},
-        "ring": recovery.ring.filled,
-        "attempts": recovery.attempts.highest,
-        "streak": recovery.streak.count,
-        "stall": recovery.cognition.stall,
-        "confidence": recovery.cognition.confidence,
-        "strategy": recovery.cognition.strategy.value,
+        "ring": recovery.of(ErrorRing).filled,
+        "attempts": recovery.of(AttemptLedger).highest,
+        "streak": recovery.of(ErrorStreak).count,
+        "stall": recovery.of(CognitiveState).stall,
+        "confidence": recovery.of(CognitiveState).confidence,
+        "strategy": recovery.of(CognitiveState).strategy.value,
         "refused": refused[-1].refusal if refused else "",
         "refused_by": refused[-1].rule if refused else "",
         "refusal": refused[-1].content if refused else "",

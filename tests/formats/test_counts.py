@@ -12,6 +12,8 @@ import pytest
 from tests.formats import agent_records, samples
 from tui_agent.core import events
 from tui_agent.core.fold import fold
+from tui_agent.core.recovery.attempts import AttemptLedger
+from tui_agent.core.recovery.streak import ErrorStreak
 from tui_agent.formats.exporters import Format as Form
 from tui_agent.formats.exporters import export_session
 from tui_agent.formats.importers.load import Imported, judge, load_transcripts
@@ -345,7 +347,7 @@ def test_what_is_not_known_is_neither_a_success_nor_a_failure(tmp_path: Path) ->
     recovery = state.recovery
     assert Counter(end.split()[-1] for end in _ends([run])) == {"ended": 6}
     assert (state.metrics.tool_successes, state.metrics.tool_errors) == (0, 0)
-    assert (recovery.streak.count, recovery.attempts.highest) == (0, 0)
+    assert (recovery.of(ErrorStreak).count, recovery.of(AttemptLedger).highest) == (0, 0)
     report = analyze_file(tmp_path / "rollout.jsonl", ("combined",))
     assert (report.rows[0].tool_calls, report.rows[0].not_known, report.rows[0].tool_errors) == (6, 6, 0)
     assert "not known for 6 of 6" in report.loss

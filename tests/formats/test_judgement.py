@@ -21,6 +21,7 @@ from tui_agent.core.events import (
 )
 from tui_agent.core.evolve import evolve
 from tui_agent.core.fold import apply, apply_unseen
+from tui_agent.core.recovery.form import FormErrors
 from tui_agent.core.recovery.policy import PRESETS
 from tui_agent.core.state import RunState
 from tui_agent.formats.importers.judgement import judged
@@ -71,8 +72,8 @@ def test_nobody_changes_how_the_model_of_a_recording_sends_its_calls() -> None:
     for event in judged(_facts(*SAME), "combined"):
         state = apply(state, event)
     assert state.run.tool_calls == "native"
-    assert not state.recovery.form.needs_text(state.recovery.policy)
-    assert state.recovery.form.written is None
+    assert not state.recovery.of(FormErrors).needs_text(state.recovery.policy)
+    assert state.recovery.of(FormErrors).written is None
 
 
 def test_what_would_have_been_done_is_marked_once_and_nobody_was_asked() -> None:

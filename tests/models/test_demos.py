@@ -31,6 +31,9 @@ from tui_agent.core.events import (
     WindowCut,
 )
 from tui_agent.core.fold import fold
+from tui_agent.core.recovery.attempts import AttemptLedger
+from tui_agent.core.recovery.cognition import CognitiveState
+from tui_agent.core.recovery.ring import ErrorRing
 from tui_agent.models.scenario import materialise
 from tui_agent.models.scenario_file import load_scenario, scenario_names
 from tui_agent.models.scripted import ScriptedModel
@@ -90,12 +93,12 @@ async def play(
     def watch(event: Event, state: Any) -> None:
         nonlocal most
         events.append(event)
-        filled = sum(slot is not None for slot in state.recovery.ring.slots)
+        filled = sum(slot is not None for slot in state.recovery.of(ErrorRing).slots)
         if filled != ring[-1]:
             ring.append(filled)
-        if state.recovery.cognition.shown(state.recovery.policy) != confidence[-1]:
-            confidence.append(state.recovery.cognition.shown(state.recovery.policy))
-        most = max([most, *(entry.count for entry in state.recovery.attempts.entries.values())])
+        if state.recovery.of(CognitiveState).shown(state.recovery.policy) != confidence[-1]:
+            confidence.append(state.recovery.of(CognitiveState).shown(state.recovery.policy))
+        most = max([most, *(entry.count for entry in state.recovery.of(AttemptLedger).entries.values())])
 
     session.subscribe(watch)
     try:

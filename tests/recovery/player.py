@@ -30,10 +30,15 @@ from tui_agent.core.events import (
     ToolSucceeded,
 )
 from tui_agent.core.fold import apply
-from tui_agent.core.recovery import model_faults
+from tui_agent.core.recovery import fault_plan
+from tui_agent.core.recovery.attempts import AttemptLedger
+from tui_agent.core.recovery.cognition import CognitiveState
 from tui_agent.core.recovery.engine import Permit, RecoveryState
+from tui_agent.core.recovery.model_faults import ModelFaults
 from tui_agent.core.recovery.note import compose
 from tui_agent.core.recovery.policy import PRESETS, RecoveryPolicy
+from tui_agent.core.recovery.ring import ErrorRing
+from tui_agent.core.recovery.streak import ErrorStreak
 from tui_agent.core.state import RunState
 
 TOOLS = ("read_file", "write_file", "edit_file", "glob", "grep", "list_dir", "bash", "ask_operator", "finish")
@@ -59,7 +64,7 @@ def named(value: object) -> str:
 class Player:
     """Feeds steps to a state as the loop would; `events` keeps what was fed.
 
-    `fallbacks` and `jitter` go to `model_faults.plan`. `refused` holds the refusals of the newest step.
+    `fallbacks` and `jitter` go to `fault_plan.plan`. `refused` holds the refusals of the newest step.
     """
 
     policy: RecoveryPolicy = PRESETS["combined"]
@@ -220,13 +225,13 @@ class Player:
         )
         self._close()
 
-    def fault(self, fault: Fault, *, can_shrink: bool = True) -> model_faults.FaultPlan:
+    def fault(self, fault: Fault, *, can_shrink: bool = True) -> fault_plan.FaultPlan:
         """A failed model call: another try of the open iteration, else the first of a new one."""
         self._begin()
         attempt = self.whole.run.attempt
-        plan = model_faults.plan(
+        plan = fault_plan.plan(
             self.policy,
-            self.state.faults,
+            self.state.of(ModelFaults),
             fault,
             operator_present=self.operator_present,
             fallbacks=tuple(self.fallbacks),
@@ -309,11 +314,11 @@ def measured(player: Player) -> dict[str, Any]:
     state = player.state
     return {
         "verdict": player.level,
-        "ring": state.ring.filled,
-        "attempts": state.attempts.highest,
-        "streak": state.streak.count,
-        "confidence": state.cognition.confidence,
-        "stall": state.cognition.stall,
-        "strategy": state.cognition.strategy.value,
+        "ring": state.of(ErrorRing).filled,
+        "attempts": state.of(AttemptLedger).highest,
+        "streak": state.of(ErrorStreak).count,
+        "confidence": state.of(CognitiveState).confidence,
+        "stall": state.of(CognitiveState).stall,
+        "strategy": state.of(CognitiveState).strategy.value,
         "blocked": "blocked" in player.refused,
     }

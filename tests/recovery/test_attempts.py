@@ -8,7 +8,13 @@ import pytest
 
 from tests.recovery.player import Player, fail, named, ok
 from tui_agent.core import events
+from tui_agent.core.recovery.attempts import AttemptLedger
+from tui_agent.core.recovery.cognition import CognitiveState
 from tui_agent.core.recovery.policy import PRESETS
+from tui_agent.core.recovery.ring import ErrorRing
+from tui_agent.core.recovery.streak import ErrorStreak
+from tui_agent.core.recovery.stuck import StuckPatterns
+from tui_agent.core.recovery.tool_breaker import ToolBreakers
 
 
 def bash(error: str | None, command: str = "pytest -q") -> dict[str, Any]:
@@ -54,9 +60,9 @@ def test_only_retry_and_edit_unblock_a_call(choice: str, text: str, by: str, all
     stuck_call(player)
     player.answer(choice, text, by=by)
     assert player.permit("read_file", {"path": "a"}).allowed is allowed
-    assert (player.state.streak.count == 0) is (by == "operator")
-    assert (player.state.cognition.stall == 0) is (by == "operator")
-    assert player.state.ring.filled == 3
+    assert (player.state.of(ErrorStreak).count == 0) is (by == "operator")
+    assert (player.state.of(CognitiveState).stall == 0) is (by == "operator")
+    assert player.state.of(ErrorRing).filled == 3
 
 
 REFUSALS = [
@@ -91,12 +97,12 @@ def test_refusals_of_a_blocked_call_count_in_no_detector_but_the_stuck_patterns(
         player.batch(fail())
         assert (player.refused, player.level) == (["blocked"], "continue")
     after = player.state
-    assert after.ring.slots == before.ring.slots
-    assert after.attempts.entries == before.attempts.entries
-    assert after.streak.count == before.streak.count
-    assert after.cognition.stall == before.cognition.stall
-    assert after.breakers == before.breakers
-    assert len(after.stuck.window) == len(before.stuck.window) + 3
+    assert after.of(ErrorRing).slots == before.of(ErrorRing).slots
+    assert after.of(AttemptLedger).entries == before.of(AttemptLedger).entries
+    assert after.of(ErrorStreak).count == before.of(ErrorStreak).count
+    assert after.of(CognitiveState).stall == before.of(CognitiveState).stall
+    assert after.of(ToolBreakers) == before.of(ToolBreakers)
+    assert len(after.of(StuckPatterns).window) == len(before.of(StuckPatterns).window) + 3
 
 
 def test_an_edited_call_may_run_and_the_one_that_failed_may_not() -> None:
@@ -113,7 +119,7 @@ def test_an_answer_allows_one_try_also_where_the_reply_makes_the_call_twice() ->
     player.answer("retry")
     player.batch(fail(), fail())
     assert player.refused == ["blocked"]
-    assert player.state.attempts.highest == 4
+    assert player.state.of(AttemptLedger).highest == 4
     assert player.level == "escalate"
     assert not player.permit("read_file", {"path": "a"}).allowed
 
@@ -123,7 +129,7 @@ def test_a_try_that_succeeds_clears_the_call() -> None:
     stuck_call(player)
     player.answer("retry")
     player.batch(ok("a"))
-    assert player.state.attempts.entries == {}
+    assert player.state.of(AttemptLedger).entries == {}
     assert player.level == "continue"
 
 
@@ -149,7 +155,7 @@ def test_a_skipped_call_is_not_asked_about_again_until_calling_it_is_a_stuck_pat
         levels.append(player.level)
     assert levels == ["continue"] * 3 + ["guide", "guide", "escalate"]
     assert player.state.strongest().rule == "stuck.ask"
-    assert player.state.attempts.highest == 3
+    assert player.state.of(AttemptLedger).highest == 3
 
 
 def test_two_calls_that_need_the_operator_are_both_asked_about() -> None:
@@ -192,28 +198,28 @@ def test_another_error_of_the_same_call_or_a_change_since_restarts_its_count(
     if between is not None:
         player.batch(between)
     player.batch(bash(third))
-    assert player.state.attempts.count(player.state.key("bash", {"command": "pytest -q"})) == count
+    assert player.state.of(AttemptLedger).count(player.state.key("bash", {"command": "pytest -q"})) == count
 
 
 def test_under_gigi_another_error_is_no_progress() -> None:
     player = Player(PRESETS["gigi"])
     for error in ("5 failed", "4 failed", "3 failed"):
         player.batch(bash(error))
-    assert (player.state.attempts.highest, player.level) == (3, "escalate")
+    assert (player.state.of(AttemptLedger).highest, player.level) == (3, "escalate")
 
 
 def test_infrastructure_faults_are_not_the_models_attempts() -> None:
     player = Player(operator_present=True)
     for _ in range(3):
         player.batch(fail(transient=True), ok())
-    assert player.state.attempts.highest == 0
+    assert player.state.of(AttemptLedger).highest == 0
 
 
 @pytest.mark.parametrize("kind", ["invalid", "unknown"])
 def test_wrong_calls_are_no_attempts(kind: str) -> None:
     player = Player()
     player.step({kind: {"tool": "bash", "raw": "{", "input": {}}})
-    assert player.state.attempts.entries == {}
+    assert player.state.of(AttemptLedger).entries == {}
     assert player.level == "guide"
 
 
@@ -226,14 +232,14 @@ def test_the_third_denial_of_a_call_escalates_and_denials_reset_nothing() -> Non
         levels.append(player.level)
     assert levels == ["continue", "continue", "escalate"]
     assert player.state.strongest().reason == "bash was denied 3 times"
-    assert (player.state.streak.count, player.state.ring.filled) == (1, 1)
+    assert (player.state.of(ErrorStreak).count, player.state.of(ErrorRing).filled) == (1, 1)
 
 
 def test_newest_failures_come_first_on_the_screen() -> None:
     player = Player()
     for path in "abca":
         player.batch(fail(path), ok())
-    assert [entry.input["path"] for entry in player.state.attempts.newest_first()] == ["a", "c", "b"]
+    assert [entry.input["path"] for entry in player.state.of(AttemptLedger).newest_first()] == ["a", "c", "b"]
 
 
 def test_the_ledger_stays_small_and_keeps_what_is_blocked() -> None:
@@ -242,7 +248,7 @@ def test_the_ledger_stays_small_and_keeps_what_is_blocked() -> None:
     player.answer("skip")
     for number in range(300):
         player.batch(fail(f"f{number}"), ok(f"g{number}"))
-    assert len(player.state.attempts.entries) <= 200
+    assert len(player.state.of(AttemptLedger).entries) <= 200
     assert not player.permit("read_file", {"path": "a"}).allowed
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.recovery.player import Player, fail, ok
 from tui_agent.core import events
 from tui_agent.core.recovery.policy import PRESETS, preset
-from tui_agent.core.recovery.tool_breaker import BreakerPhase
+from tui_agent.core.recovery.tool_breaker import BreakerPhase, ToolBreakers
 
 
 def bash(error: str | None, command: str = "pytest -q") -> dict[str, Any]:
@@ -22,7 +22,7 @@ def broken(player: Player, times: int = 5, **facts: Any) -> None:
 
 
 def phase(player: Player, tool: str = "grep") -> str:
-    state = player.state.breakers.states.get(tool)
+    state = player.state.of(ToolBreakers).states.get(tool)
     return "closed" if state is None else state.phase.value
 
 
@@ -32,7 +32,7 @@ def test_a_tool_that_fails_five_times_over_different_inputs_is_left_out_for_thre
     assert player.state.open_tools() == frozenset()
     broken(player, 1)
     assert player.state.open_tools() == {"grep"}
-    assert player.state.breakers.states["grep"].reopen_at == 9
+    assert player.state.of(ToolBreakers).states["grep"].reopen_at == 9
     assert player.permit("grep", {"pattern": "x"}).refusal == "breaker"
     record = next(verdict for verdict in player.state.last_verdicts if verdict.detector == "breaker")
     assert (record.level, record.reason) == (events.Level.GUIDE, "grep is left out for 3 steps")
@@ -84,7 +84,7 @@ def test_a_probe_that_succeeds_closes_it_and_one_that_fails_opens_it_for_twice_a
     assert phase(good) == "closed"
     for span in (6, 12):
         bad.batch(fail(f"p{span}", "grep"), ok(f"p{span}", "glob"))
-        assert bad.state.breakers.states["grep"].span == span
+        assert bad.state.of(ToolBreakers).states["grep"].span == span
         waited = 0
         while phase(bad) == "open":
             bad.batch(ok(f"{bad.iteration}", "glob"))
@@ -147,7 +147,7 @@ def test_a_tripped_breaker_does_not_poison_the_next_run() -> None:
     broken(player)
     player.start("another task")
     assert player.state.open_tools() == frozenset()
-    assert player.state.breakers.states == {}
+    assert player.state.of(ToolBreakers).states == {}
 
 
 def test_closing_by_hand_starts_afresh() -> None:

@@ -8,7 +8,11 @@ import pytest
 
 from tests.recovery.player import Player, fail, named, ok
 from tui_agent.core import events
+from tui_agent.core.recovery.cognition import CognitiveState
+from tui_agent.core.recovery.form import FormErrors
 from tui_agent.core.recovery.policy import PRESETS, preset
+from tui_agent.core.recovery.ring import ErrorRing
+from tui_agent.core.recovery.streak import ErrorStreak
 
 Step = Callable[[Player, int], None]
 
@@ -51,8 +55,12 @@ def test_other_replies_that_break_the_form_are_other_tries(operator: bool) -> No
         [malformed, unknown, lambda player, number: player.text(f"Well {number}.", reject=True)][number % 3](
             player, number
         )
-        assert (form_rule(player), player.level, player.state.form.count) == ("form.guide", "guide", 1)
-    assert player.state.ring.filled == 0
+        assert (form_rule(player), player.level, player.state.of(FormErrors).count) == (
+            "form.guide",
+            "guide",
+            1,
+        )
+    assert player.state.of(ErrorRing).filled == 0
     unknown(player, 30)
     assert form_rule(player) == ("form.ask" if operator else "form.degrade")
 
@@ -81,19 +89,19 @@ def test_errors_of_form_count_neither_in_the_streak_nor_in_the_stall_under_combi
     for player in (combined, hpd):
         player.batch(fail())
         step(player, 1)
-    assert (combined.state.streak.count, combined.state.cognition.stall) == (1, 1)
-    assert combined.state.form.count == 1
-    assert combined.state.ring.filled == 1
-    assert (hpd.state.streak.count, hpd.state.cognition.stall) == (2, 2)
+    assert (combined.state.of(ErrorStreak).count, combined.state.of(CognitiveState).stall) == (1, 1)
+    assert combined.state.of(FormErrors).count == 1
+    assert combined.state.of(ErrorRing).filled == 1
+    assert (hpd.state.of(ErrorStreak).count, hpd.state.of(CognitiveState).stall) == (2, 2)
 
 
 def test_malformed_calls_beside_an_executed_one_break_no_form() -> None:
     player = Player()
     wrong = {**fail("x"), "kind": events.FailureKind.INVALID_TOOL_CALL}
     player.batch(wrong, fail("a"))
-    assert (player.state.form.count, player.state.streak.count) == (0, 1)
+    assert (player.state.of(FormErrors).count, player.state.of(ErrorStreak).count) == (0, 1)
     player.batch(wrong, ok())
-    assert (player.state.form.count, player.state.streak.count) == (0, 0)
+    assert (player.state.of(FormErrors).count, player.state.of(ErrorStreak).count) == (0, 0)
 
 
 RESETS: list[tuple[str, Step, int]] = [
@@ -110,7 +118,7 @@ def test_what_ends_the_row_of_replies_that_break_the_form(what: str, step: Step,
     for _ in range(2):
         malformed(player, 1)
     step(player, 0)
-    assert player.state.form.count == count
+    assert player.state.of(FormErrors).count == count
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -123,7 +131,7 @@ def test_a_cut_text_is_no_answer_and_is_continued_three_times_under_every_policy
         shown.append((verdict.level.value, verdict.rule))
         assert player.whole.text_answer is None
     assert shown == [("guide", "form.cut")] * 3 + [("degrade", "form.cut")]
-    assert (player.state.streak.count, player.state.cognition.stall) == (0, 0)
+    assert (player.state.of(ErrorStreak).count, player.state.of(CognitiveState).stall) == (0, 0)
 
 
 def test_a_cut_text_after_a_failure_is_not_rejected() -> None:
@@ -152,7 +160,7 @@ def test_whole_replies_between_cut_ones_start_the_row_anew() -> None:
         player.text("long", cut=True)
     player.batch(ok())
     player.text("long", cut=True)
-    assert (player.state.form.cut, player.level) == (1, "guide")
+    assert (player.state.of(FormErrors).cut, player.level) == (1, "guide")
 
 
 def test_without_the_ladder_nothing_is_said_about_the_form() -> None:

@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.core.events import Failure, FailureKind, Level
+from tui_agent.core.events import Failure, FailureKind, Level, ReplyFinished
 from tui_agent.core.recovery.claims import claims_tests_pass, files_claimed, files_named
 from tui_agent.core.recovery.command_reading import read
+from tui_agent.core.recovery.detector import Step
+from tui_agent.core.recovery.engine import RecoveryState
 from tui_agent.core.recovery.implicit import ImplicitFailures, takes_for_success
 from tui_agent.core.recovery.iteration import CallResult, CallStatus, close
 from tui_agent.core.recovery.output_signs import error_in, failing_line, ran_tests
-from tui_agent.core.recovery.policy import PRESETS
+from tui_agent.core.recovery.policy import PRESETS, RecoveryPolicy
 
 COMBINED = PRESETS["combined"]
 
@@ -221,11 +223,15 @@ def test_it_never_says_more_than_guide_never_raises_and_says_nothing_twice(
 ) -> None:
     state, said = ImplicitFailures(), []
     for number, (made, text) in enumerate(steps, 1):
-        state = state.apply(close(number, tuple(made)), COMBINED, text)
-        assert state.verdict().level in {Level.CONTINUE, Level.GUIDE}
+        state = state.apply(step_of(tuple(made), text, number))
+        assert state.verdict(RecoveryState().standing).level in {Level.CONTINUE, Level.GUIDE}
         said += [remark.cause for remark in state.remarks]
     assert len(said) == len(set(said))
     state.unproved(answer)
+
+
+def step_of(results: tuple[CallResult, ...], said: str, number: int = 1) -> Step[RecoveryPolicy]:
+    return Step(close(number, results), COMBINED, ReplyFinished(text=said))
 
 
 def _result(command: str, output: str) -> CallResult:
@@ -233,7 +239,7 @@ def _result(command: str, output: str) -> CallResult:
 
 
 def _applied(command: str, output: str) -> None:
-    ImplicitFailures().apply(close(1, (_result(command, output),)), COMBINED, output)
+    ImplicitFailures().apply(step_of((_result(command, output),), output))
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,12 @@ import pytest
 
 from tests.recovery.player import Player, ok
 from tui_agent.core import events
-from tui_agent.core.recovery.model_faults import TRANSIENT, FaultPlan, ModelFaults, backoff, plan
+from tui_agent.core.recovery.cognition import CognitiveState
+from tui_agent.core.recovery.fault_plan import FaultPlan, backoff, plan
+from tui_agent.core.recovery.model_faults import TRANSIENT, ModelFaults
 from tui_agent.core.recovery.policy import PRESETS, preset
+from tui_agent.core.recovery.ring import ErrorRing
+from tui_agent.core.recovery.streak import ErrorStreak
 
 DOUBTFUL = {events.FaultKind.BAD_OUTPUT, events.FaultKind.UNKNOWN}
 BAD_OUTPUT, OVERFLOW = events.FaultKind.BAD_OUTPUT, events.FaultKind.CONTEXT_OVERFLOW
@@ -62,10 +66,10 @@ def test_a_fallback_is_for_one_call_and_the_next_iteration_begins_with_the_first
     player = Player(fallbacks=("b",))
     for _ in range(5):
         player.fault(events.Fault(kind=events.FaultKind.RATE_LIMIT, message="went wrong."))
-    assert player.state.faults.used_fallbacks == ("b",)
+    assert player.state.of(ModelFaults).used_fallbacks == ("b",)
     player.batch(ok())
     player.fault(events.Fault(kind=events.FaultKind.RATE_LIMIT, message="went wrong."))
-    faults = player.state.faults
+    faults = player.state.of(ModelFaults)
     assert (faults.used_fallbacks, faults.tries, faults.total) == ((), 1, 6)
 
 
@@ -185,17 +189,21 @@ def test_faults_count_in_the_stall_and_in_neither_streak_nor_ring() -> None:
     for _ in range(6):
         player.step({"model_fault": "server"})
     state = player.state
-    assert (state.cognition.stall, state.streak.count, state.ring.filled) == (6, 0, 0)
-    assert state.cognition.confidence == 0.0
-    assert state.faults.in_row == 6
+    assert (state.of(CognitiveState).stall, state.of(ErrorStreak).count, state.of(ErrorRing).filled) == (
+        6,
+        0,
+        0,
+    )
+    assert state.of(CognitiveState).confidence == 0.0
+    assert state.of(ModelFaults).in_row == 6
 
 
 def test_faults_that_a_retry_heals_count_in_nothing() -> None:
     player = Player()
     plans(player, events.FaultKind.SERVER, most=4)
     player.batch(ok())
-    assert (player.iteration, player.state.cognition.stall, player.level) == (1, 0, "continue")
-    assert player.state.faults.in_row == 0
+    assert (player.iteration, player.state.of(CognitiveState).stall, player.level) == (1, 0, "continue")
+    assert player.state.of(ModelFaults).in_row == 0
 
 
 def test_an_answer_about_the_model_unblocks_no_call_and_clears_no_counter() -> None:
@@ -208,5 +216,5 @@ def test_an_answer_about_the_model_unblocks_no_call_and_clears_no_counter() -> N
         events.EscalationRaised(id="m", question="auth", source="model"),
         events.EscalationAnswered(id="m", choice="retry"),
     )
-    assert player.state.streak.count == 1
+    assert player.state.of(ErrorStreak).count == 1
     assert not player.permit("bash", {"command": "x"}).allowed

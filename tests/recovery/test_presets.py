@@ -14,6 +14,8 @@ from tests.recovery.player import Player, fail, named, ok
 from tui_agent.core import events
 from tui_agent.core.recovery import policy as policy_module
 from tui_agent.core.recovery.policy import PRESETS, RecoveryPolicy, policy_of_run, preset
+from tui_agent.core.recovery.ring import ErrorRing
+from tui_agent.core.recovery.streak import ErrorStreak
 
 NAMES = ("forge", "gigi", "funnelcanary", "hpd", "combined")
 
@@ -62,7 +64,7 @@ def test_forge_compares_exact_notes_and_combined_normalised_signatures() -> None
         player = Player(preset(name, attempts="off", stuck=False))
         for batch in volatile:
             player.batch(*batch)
-        assert player.state.ring.identical == identical
+        assert player.state.of(ErrorRing).identical == identical
 
 
 # --- what each preset does -------------------------------------------------------------------------------------
@@ -126,7 +128,7 @@ def test_a_batch_in_which_one_of_three_fails_never_stops_combined_by_the_streak(
     player = Player()
     for batch in CAGED:
         player.batch(*batch)
-        assert player.state.streak.count == 0
+        assert player.state.of(ErrorStreak).count == 0
         assert player.level not in {"stop", "degrade"}
 
 
@@ -153,7 +155,7 @@ def test_a_text_only_reply_first_is_a_failure_for_forge_alone(name: str) -> None
     player = Player(PRESETS[name])
     assert player.state.rejects_text("Hello.") is (name == "forge")
     player.text("Hello.")
-    assert player.state.ring.filled == (1 if name == "forge" else 0)
+    assert player.state.of(ErrorRing).filled == (1 if name == "forge" else 0)
 
 
 # --- switches --------------------------------------------------------------------------------------------------

@@ -39,10 +39,14 @@ from tui_agent.core.events import (
     parse_event,
 )
 from tui_agent.core.fold import apply
-from tui_agent.core.recovery import note
+from tui_agent.core.recovery import folding, note
+from tui_agent.core.recovery.attempts import AttemptLedger
+from tui_agent.core.recovery.cognition import CognitiveState
 from tui_agent.core.recovery.engine import RecoveryState
 from tui_agent.core.recovery.policy import PRESETS, preset
-from tui_agent.core.recovery.ring import SLOTS
+from tui_agent.core.recovery.ring import SLOTS, ErrorRing
+from tui_agent.core.recovery.streak import ErrorStreak
+from tui_agent.core.recovery.stuck import StuckPatterns
 from tui_agent.core.state import RunState
 
 POLICIES = st.sampled_from(sorted(PRESETS)).map(PRESETS.__getitem__)
@@ -121,10 +125,10 @@ def test_any_sequence_of_events_gives_a_state_that_can_be_shown_and_judged(event
     for event in events:
         whole = apply(whole, event)
         state = whole.recovery
-        assert len(state.ring.slots) == SLOTS
-        assert 0 <= state.ring.identical <= state.ring.filled <= SLOTS
-        assert 0.0 <= state.cognition.confidence <= 1.0
-        assert len(state.stuck.window) <= state.policy.stuck_window
+        assert len(state.of(ErrorRing).slots) == SLOTS
+        assert 0 <= state.of(ErrorRing).identical <= state.of(ErrorRing).filled <= SLOTS
+        assert 0.0 <= state.of(CognitiveState).confidence <= 1.0
+        assert len(state.of(StuckPatterns).window) <= state.policy.stuck_window
         assert state.strongest().level.rank == max((one.level.rank for one in state.last_verdicts), default=0)
         text = note.compose(state, whole.answer).text
         assert text is None or 0 < len(text) < note.LONGEST_NOTE + 100
@@ -145,7 +149,7 @@ def test_the_state_is_the_same_whether_folded_live_or_again_from_the_journal(
         player.step(step)
     again = RecoveryState()
     for event in player.events:
-        again = again.apply(parse_event(event.model_dump_json()))
+        again = folding.apply(again, parse_event(event.model_dump_json()))
     assert again == player.state
 
 
@@ -199,7 +203,7 @@ def test_an_operator_who_always_says_retry_is_asked_before_every_further_try(
         if player.level == "escalate":
             player.answer("retry")
     assert levels == ["guide", "guide", *["escalate"] * (turns - 2)]
-    assert player.state.attempts.highest == turns
+    assert player.state.of(AttemptLedger).highest == turns
 
 
 @pytest.mark.parametrize(
@@ -207,7 +211,7 @@ def test_an_operator_who_always_says_retry_is_asked_before_every_further_try(
 )
 def test_events_that_do_not_concern_recovery_give_the_very_same_state(event: Event) -> None:
     state = Player().state
-    assert state.apply(event) is state
+    assert folding.apply(state, event) is state
 
 
 def test_a_result_that_is_cancelled_by_its_kind_is_no_failure() -> None:
@@ -215,4 +219,8 @@ def test_a_result_that_is_cancelled_by_its_kind_is_no_failure() -> None:
     player.batch(
         {"tool": "bash", "input": {}, "ok": False, "error": "stopped", "kind": FailureKind.CANCELLED}
     )
-    assert (player.level, player.state.ring.filled, player.state.streak.count) == ("continue", 0, 0)
+    assert (player.level, player.state.of(ErrorRing).filled, player.state.of(ErrorStreak).count) == (
+        "continue",
+        0,
+        0,
+    )

@@ -9,9 +9,9 @@ import pytest
 
 from tests.recovery.player import Player, fail, named, ok
 from tui_agent.core import events
-from tui_agent.core.recovery.cognition import Strategy
+from tui_agent.core.recovery.cognition import CognitiveState, Strategy
 from tui_agent.core.recovery.policy import PRESETS, preset
-from tui_agent.core.recovery.streak import exceeded_message
+from tui_agent.core.recovery.streak import ErrorStreak, exceeded_message
 
 # --- streak ---
 
@@ -35,12 +35,16 @@ NEUTRAL = [[ok(denied=True)], [ok(cancelled=True)], [ok(denied=True), fail(cance
 def test_denials_and_cancellations_alone_neither_add_nor_clear(batch: list[dict[str, Any]]) -> None:
     player = Player()
     player.batch(fail("x"))
-    before = (player.state.streak.count, player.state.cognition.stall, player.state.cognition.confidence)
+    before = (
+        player.state.of(ErrorStreak).count,
+        player.state.of(CognitiveState).stall,
+        player.state.of(CognitiveState).confidence,
+    )
     player.batch(*batch)
     assert (
-        player.state.streak.count,
-        player.state.cognition.stall,
-        player.state.cognition.confidence,
+        player.state.of(ErrorStreak).count,
+        player.state.of(CognitiveState).stall,
+        player.state.of(CognitiveState).confidence,
     ) == before
     assert player.level == "continue"
 
@@ -52,38 +56,38 @@ def test_confidence_stays_between_floor_and_cap_without_drift() -> None:
     player = Player(PRESETS["funnelcanary"])
     for number in range(20):
         player.batch(ok(f"{number}"))
-    assert player.state.cognition.confidence == 0.9
+    assert player.state.of(CognitiveState).confidence == 0.9
     for number in range(20):
         player.batch(fail(f"{number}"))
-    assert player.state.cognition.confidence == 0.0
-    assert player.state.cognition.history[7] == (8, 0.9)
+    assert player.state.of(CognitiveState).confidence == 0.0
+    assert player.state.of(CognitiveState).history[7] == (8, 0.9)
 
 
 def test_the_history_is_bounded() -> None:
     player = Player()
     for number in range(200):
         player.batch(ok(f"{number}"))
-    assert len(player.state.cognition.history) == 120
-    assert player.state.cognition.history[-1][0] == 200
+    assert len(player.state.of(CognitiveState).history) == 120
+    assert player.state.of(CognitiveState).history[-1][0] == 200
 
 
 def test_uncertainties_are_listed_once_and_settled_by_the_same_tool() -> None:
     player = Player(PRESETS["funnelcanary"])
     player.batch(fail("a"), fail("b"), fail("c", "grep"))
-    assert player.state.cognition.uncertainties == (
+    assert player.state.of(CognitiveState).uncertainties == (
         "Tool execution failed: read_file",
         "Tool execution failed: grep",
     )
     player.batch(ok("z", "read_file"))
-    assert player.state.cognition.uncertainties == ("Tool execution failed: grep",)
+    assert player.state.of(CognitiveState).uncertainties == ("Tool execution failed: grep",)
 
 
 def test_a_tool_that_does_not_exist_stays_uncertain_only_until_something_succeeds() -> None:
     player = Player()
     player.step({"unknown": {"tool": "fetch", "input": {}}})
-    assert player.state.cognition.uncertainties == ("Tool execution failed: fetch",)
+    assert player.state.of(CognitiveState).uncertainties == ("Tool execution failed: fetch",)
     player.batch(ok())
-    assert player.state.cognition.uncertainties == ()
+    assert player.state.of(CognitiveState).uncertainties == ()
 
 
 def test_a_fault_is_uncertain_until_the_model_answers_and_costs_confidence_once_an_iteration() -> None:
@@ -92,10 +96,10 @@ def test_a_fault_is_uncertain_until_the_model_answers_and_costs_confidence_once_
     for _ in range(3):
         player.fault(fault)
     assert player.iteration == 1
-    assert player.state.cognition.uncertainties == ("API error: rate limit",)
-    assert player.state.cognition.confidence == 0.2
+    assert player.state.of(CognitiveState).uncertainties == ("API error: rate limit",)
+    assert player.state.of(CognitiveState).confidence == 0.2
     player.feed(events.ReplyFinished(text="hello"))
-    assert player.state.cognition.uncertainties == ()
+    assert player.state.of(CognitiveState).uncertainties == ()
 
 
 CONCLUDES = {"funnelcanary": Strategy.CONCLUDE, "combined": Strategy.CONTINUE}
@@ -106,10 +110,10 @@ def test_conclude_is_funnelcanarys_and_never_cuts_work_short(name: str, strategy
     player = Player(PRESETS[name])
     for path in "abcd":
         player.batch(ok(path))
-    assert player.state.cognition.strategy is strategy
+    assert player.state.of(CognitiveState).strategy is strategy
     assert player.level == "continue"
     player.batch(fail("x"))
-    assert player.state.cognition.strategy is Strategy.CONTINUE
+    assert player.state.of(CognitiveState).strategy is Strategy.CONTINUE
 
 
 def test_five_open_uncertainties_degrade_at_once_and_in_combined_ask_for_another_way() -> None:
@@ -128,7 +132,7 @@ def test_a_stall_never_degrades_in_combined_where_the_streak_ends_it() -> None:
     strategies = []
     for path in "abcd":
         player.batch(fail(path))
-        strategies.append(player.state.cognition.strategy.value)
+        strategies.append(player.state.of(CognitiveState).strategy.value)
     assert strategies == ["CONTINUE", "CONTINUE", "PIVOT", "PIVOT"]
     by_detector = {one.detector: one.level.value for one in player.state.last_verdicts}
     assert by_detector["cognition"] == "pivot"
@@ -184,7 +188,7 @@ def test_a_stall_with_a_success_between_is_none() -> None:
         player.batch(fail(path))
         if path == "b":
             player.batch(ok())
-    assert (player.state.cognition.stall, player.level) == (1, "guide")
+    assert (player.state.of(CognitiveState).stall, player.level) == (1, "guide")
 
 
 def test_failed_model_calls_count_in_the_stall_under_funnelcanary() -> None:
@@ -194,7 +198,7 @@ def test_failed_model_calls_count_in_the_stall_under_funnelcanary() -> None:
         player.step({"model_fault": "server"})
         levels.append(player.level)
     assert levels == ["guide", "guide", "degrade"]
-    assert (player.state.cognition.stall, player.state.cognition.confidence) == (3, 0.0)
+    assert (player.state.of(CognitiveState).stall, player.state.of(CognitiveState).confidence) == (3, 0.0)
     assert player.state.strongest().rule == "cognition.degrade"
 
 
@@ -220,8 +224,8 @@ def test_a_search_that_finds_nothing_is_a_success_under_combined(
         player.batch(fail("x"))
         player.batch(call)
     assert combined.level == level
-    assert (combined.state.streak.count == 0) is (level == "continue")
-    assert hpd.state.streak.count == 2, "HPD takes every non-zero exit as a failure"
+    assert (combined.state.of(ErrorStreak).count == 0) is (level == "continue")
+    assert hpd.state.of(ErrorStreak).count == 2, "HPD takes every non-zero exit as a failure"
 
 
 # --- giving up ---
@@ -333,10 +337,11 @@ def test_a_new_run_is_fresh() -> None:
     player = Player()
     for path in "aaab":
         player.batch(fail(path))
-    record = player.state.cognition.next_step
+    record = player.state.of(CognitiveState).next_step
     player.start("another task")
     state, fresh = player.state, Player().state
-    kept = state.cognition.next_step
-    assert replace(state, cognition=replace(state.cognition, next_step=fresh.cognition.next_step)) == fresh
+    cognition = state.of(CognitiveState)
+    kept = cognition.next_step
+    assert state.having(replace(cognition, next_step=fresh.of(CognitiveState).next_step)) == fresh
     assert (kept.stall, kept.repeated) == (0, False)
     assert (kept.successes, kept.failures) == (record.successes, record.failures), "what the model has shown"

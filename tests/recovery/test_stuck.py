@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from tests.recovery.player import Player
 from tui_agent.core import events
+from tui_agent.core.recovery.attempts import AttemptLedger
 from tui_agent.core.recovery.policy import PRESETS
+from tui_agent.core.recovery.ring import ErrorRing
+from tui_agent.core.recovery.stuck import StuckPatterns
 
 ENDS = {"escalate", "degrade", "stop"}
 
@@ -49,10 +52,13 @@ def test_a_withheld_call_touches_neither_ring_nor_attempts() -> None:
     player = Player()
     player.batch({**call(path="x"), "ok": False, "error": "no"})
     levels(player, *[call()] * 3)
-    before = (player.state.ring, player.state.attempts.entries)
+    before = (player.state.of(ErrorRing), player.state.of(AttemptLedger).entries)
     levels(player, *[call()] * 2)
     assert player.refused == ["withheld"]
-    assert (player.state.ring.slots, player.state.attempts.entries) == (before[0].slots, before[1])
+    assert (player.state.of(ErrorRing).slots, player.state.of(AttemptLedger).entries) == (
+        before[0].slots,
+        before[1],
+    )
 
 
 def test_an_alternation_is_seen_at_the_third_round_and_ends_with_the_fifth() -> None:
@@ -92,11 +98,11 @@ def test_overflow_without_effect_is_a_pattern() -> None:
     fault = events.Fault(kind=events.FaultKind.CONTEXT_OVERFLOW, message="too long")
     for _ in range(2):
         player.fault(fault)
-    assert player.state.stuck.moving is not None
-    assert player.state.stuck.moving.name == "overflow"
+    assert player.state.of(StuckPatterns).moving is not None
+    assert player.state.of(StuckPatterns).moving.name == "overflow"
     player.feed(events.ReplyFinished(calls=(events.ToolCall(id="1", name="glob"),)))
     player.fault(fault)
-    assert player.state.stuck.overflows == 1
+    assert player.state.of(StuckPatterns).overflows == 1
 
 
 LOOK = call("list_dir", "a b c", path=".")

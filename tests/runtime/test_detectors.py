@@ -11,7 +11,10 @@ import pytest
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import LiveSession, start_session
 from tui_agent.core import events
+from tui_agent.core.recovery.attempts import AttemptLedger
 from tui_agent.core.recovery.policy import PRESETS
+from tui_agent.core.recovery.ring import ErrorRing
+from tui_agent.core.recovery.streak import ErrorStreak
 from tui_agent.runtime.operator import EscalationReply
 
 Turns = list[Any]
@@ -112,8 +115,8 @@ async def test_errors_of_form_have_a_ladder_of_their_own_beside_the_streak(
     live = await run_agent(tmp_path, monkeypatch, [turn(("fly", {}))] * 9, {})
     (finished,) = live.of(events.RunFinished)
     assert (finished.outcome, finished.detector) == (events.Outcome.PARTIAL, "form")
-    assert live.state.recovery.streak.count == 0
-    assert live.state.recovery.ring.filled == 0
+    assert live.state.recovery.of(ErrorStreak).count == 0
+    assert live.state.recovery.of(ErrorRing).filled == 0
 
 
 @pytest.mark.parametrize("policy", ["forge", "gigi", "funnelcanary", "hpd", "combined"])
@@ -127,6 +130,10 @@ async def test_a_success_whose_text_speaks_of_a_failure_is_a_success(tmp_path: P
     finished = await live.run()
     recovery = live.state.recovery
     assert (finished.outcome, live.state.metrics.failures) == (events.Outcome.ANSWERED, 0)
-    assert (recovery.ring.filled, recovery.streak.count, dict(recovery.attempts.entries)) == (0, 0, {})
+    assert (
+        recovery.of(ErrorRing).filled,
+        recovery.of(ErrorStreak).count,
+        dict(recovery.of(AttemptLedger).entries),
+    ) == (0, 0, {})
     assert len(live.of(events.ToolSucceeded)) == len(texts) + 1
     await live.close()

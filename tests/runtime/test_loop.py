@@ -17,6 +17,7 @@ from tests.full_disk import FullDisk
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import LiveSession, assert_coherent, replayed, start_session
 from tui_agent.core import events
+from tui_agent.core.recovery.ring import ErrorRing
 from tui_agent.core.tool_facts import Effect, Uses
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply
 from tui_agent.tools.registry import ToolRegistry
@@ -440,7 +441,7 @@ async def test_a_message_that_comes_too_late_for_a_run_starts_the_next_with_fres
     await live.session.submit("and then?")
     await live.ended()
     assert live.state.run.number == 2
-    assert all(slot is None for slot in live.state.recovery.ring.slots)
+    assert all(slot is None for slot in live.state.recovery.of(ErrorRing).slots)
     assert [message["content"] for message in live.sent() if message["role"] == "user"] == [
         "go",
         "and then?",

@@ -9,8 +9,9 @@ import pytest
 
 from tests.runtime.session_harness import LiveSession, replayed, start_session
 from tui_agent.core import events
+from tui_agent.core.recovery.attempts import AttemptLedger
 from tui_agent.core.recovery.rules import Rule
-from tui_agent.core.recovery.tool_breaker import BreakerPhase
+from tui_agent.core.recovery.tool_breaker import BreakerPhase, ToolBreakers
 from tui_agent.session.counters import OLDEST, Counters
 
 FAILS = {"calls": [{"tool": "bash", "args": {"command": "cat < nowhere.txt"}}]}
@@ -31,7 +32,7 @@ async def run(folder: Path, *turns: dict[str, Any], persist: bool = True, **reco
 
 
 def counts(live: LiveSession) -> list[int]:
-    return [entry.count for entry in live.state.recovery.attempts.newest_first()]
+    return [entry.count for entry in live.state.recovery.of(AttemptLedger).newest_first()]
 
 
 def verdicts(live: LiveSession) -> list[str]:
@@ -75,9 +76,9 @@ async def test_it_is_off_by_default(tmp_path: Path) -> None:
 async def test_a_breaker_that_was_open_lets_one_call_through(tmp_path: Path) -> None:
     await run(tmp_path, *map(other, range(6)))
     live = await run(tmp_path)
-    assert live.state.recovery.breakers.states["read_file"].phase is BreakerPhase.HALF_OPEN
+    assert live.state.recovery.of(ToolBreakers).states["read_file"].phase is BreakerPhase.HALF_OPEN
     failing = await run(tmp_path, other(9))
-    assert failing.state.recovery.breakers.states["read_file"].phase is BreakerPhase.OPEN
+    assert failing.state.recovery.of(ToolBreakers).states["read_file"].phase is BreakerPhase.OPEN
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"ref": "x", "at": 1e999}', b"\xff", b"[" * 50_000])

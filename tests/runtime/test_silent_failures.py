@@ -11,7 +11,10 @@ import pytest
 
 from tests.runtime.session_harness import LiveSession, replayed, start_session
 from tui_agent.core import events
+from tui_agent.core.recovery.form import FormErrors
+from tui_agent.core.recovery.ring import ErrorRing
 from tui_agent.core.recovery.rules import Rule
+from tui_agent.core.recovery.streak import ErrorStreak
 
 PYTHON = f"{sys.executable} -B"
 """Without compiled files: one that is a second old hides an edit of the same length."""
@@ -97,7 +100,11 @@ async def test_an_answer_that_claims_what_no_result_shows_is_asked_about_once(
     finished = live.of(events.RunFinished)[0]
     assert (finished.outcome, finished.answer) == ("answered", "Fixed; all tests pass.")
     recovery = live.state.recovery
-    assert (recovery.streak.count, recovery.form.count, recovery.ring.filled) == (0, 0, 0)
+    assert (recovery.of(ErrorStreak).count, recovery.of(FormErrors).count, recovery.of(ErrorRing).filled) == (
+        0,
+        0,
+        0,
+    )
     assert live.state.metrics.incidents.failures == live.state.metrics.incidents.recoveries
 
 
@@ -153,7 +160,11 @@ async def test_an_answer_about_a_file_that_is_not_there_is_asked_about_once(
     (finished,) = live.of(events.RunFinished)
     assert (finished.outcome, finished.answer) == ("answered", "There is docs/installation.md only.")
     recovery = live.state.recovery
-    assert (recovery.streak.count, recovery.form.count, recovery.ring.filled) == (0, 0, 0)
+    assert (recovery.of(ErrorStreak).count, recovery.of(FormErrors).count, recovery.of(ErrorRing).filled) == (
+        0,
+        0,
+        0,
+    )
 
 
 READ_INSTALLATION = call("read_file", path="docs/installation.md")

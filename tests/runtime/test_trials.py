@@ -12,6 +12,7 @@ import pytest
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import LiveSession, replayed, start_session
 from tui_agent.core import events
+from tui_agent.core.recovery.attempts import AttemptLedger
 from tui_agent.runtime.operator import EscalationReply
 from tui_agent.store.shadow_git import ShadowGit
 
@@ -99,7 +100,7 @@ async def test_a_blocked_test_runs_again_after_the_answer_and_the_fix(tmp_path: 
     assert "AssertionError" in refused.content
     assert "go on without" not in refused.content
     assert live.of(events.ToolSucceeded)[-1].tool == "bash"
-    assert live.state.recovery.attempts.entries == {}
+    assert live.state.recovery.of(AttemptLedger).entries == {}
 
 
 async def test_edits_between_failures_ask_nothing_and_the_fix_is_tested(tmp_path: Path) -> None:
@@ -122,7 +123,7 @@ async def test_the_fix_and_the_test_in_one_reply_run_in_their_order(tmp_path: Pa
     turns = [turn(TEST)] * 3 + [turn(FIX, TEST)]
     live = await run(tmp_path, turns, EscalationReply("answer", "use round()"))
     assert live.of(events.ToolRefused) == []
-    assert live.state.recovery.attempts.entries == {}
+    assert live.state.recovery.of(AttemptLedger).entries == {}
 
 
 async def test_what_the_operator_changes_by_hand_ends_the_block(tmp_path: Path) -> None:
@@ -159,7 +160,7 @@ async def test_a_program_that_changes_files_before_the_test_in_one_reply_makes_a
     ]
     live = await run(tmp_path, turns)
     assert live.operator.raised == []
-    assert live.state.recovery.attempts.newest_first()[0].trials == 3
+    assert live.state.recovery.of(AttemptLedger).newest_first()[0].trials == 3
 
 
 async def test_without_checkpoints_a_command_that_may_write_counts_as_a_change(

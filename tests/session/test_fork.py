@@ -23,6 +23,7 @@ from tui_agent.core.events import (
     ToolStarted,
 )
 from tui_agent.core.fold import fold
+from tui_agent.core.recovery.streak import ErrorStreak
 from tui_agent.session.forked_journal import WhatIf, fork
 from tui_agent.store.errors import SessionError
 from tui_agent.store.journal import JOURNAL_NAME, Journal, read_journal
@@ -119,7 +120,7 @@ def test_another_policy_judges_the_run_anew_from_its_start(parent: Path):
     state = fold(forked(parent, what_if=WhatIf(policy="hpd")))
     assert (state.run.policy, state.session.policy) == ("hpd", "hpd")
     assert state.recovery.policy.name == "hpd"
-    assert state.recovery.streak.count == 3
+    assert state.recovery.of(ErrorStreak).count == 3
     assert fold(read_journal(parent).events).recovery.policy.name == "combined"
 
 

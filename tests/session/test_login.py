@@ -22,6 +22,7 @@ from tests.openai_server import Answer, OpenAIServer, Recorded
 from tests.runtime.scripted import ScriptedOperator
 from tui_agent.config.settings import Settings
 from tui_agent.core.names import Outcome
+from tui_agent.core.recovery.model_faults import ModelFaults
 from tui_agent.models.hosted import HostedModel
 from tui_agent.session.opening import open_session
 from tui_agent.session.session import Session
@@ -88,8 +89,8 @@ async def test_a_wrong_key_is_mended_in_the_session_and_kept_in_the_keyring_alon
     async with console(tmp_path, OPENAI_API_KEY=WRONG) as session:
         failed = await run(session)
         assert failed.outcome is Outcome.MODEL_FAILED
-        assert session.state.recovery.faults.last is not None
-        assert "/login" in session.state.recovery.faults.last.fault.advice
+        assert session.state.recovery.of(ModelFaults).last is not None
+        assert "/login" in session.state.recovery.of(ModelFaults).last.fault.advice
         assert session.key_variable() == "OPENAI_API_KEY"
         said = await session.log_in("OPENAI_API_KEY", RIGHT)
         assert "keyring of this system" in said

@@ -45,6 +45,7 @@ from tui_agent.core.events import (
     VerdictReached,
 )
 from tui_agent.core.fold import apply, fold
+from tui_agent.core.recovery.cognition import CognitiveState
 from tui_agent.core.state import RunState
 from tui_agent.session import replay as replay_module
 from tui_agent.session.replay import Replay, StopAt
@@ -250,7 +251,7 @@ def test_the_scrubber_shows_errors_escalations_and_the_confidence_along_the_sess
     state = RunState()
     for event in events:
         state = apply(state, event)
-        confidence = state.recovery.cognition.shown(state.recovery.policy)
+        confidence = state.recovery.of(CognitiveState).shown(state.recovery.policy)
         if not expected or list(expected.values())[-1] != confidence:
             expected[event.seq] = confidence
     assert curve == expected

@@ -23,6 +23,8 @@ from tui_agent.core.fold import fold
 from tui_agent.core.names import CallState, Outcome
 from tui_agent.core.projections.entries import CallEntry
 from tui_agent.core.projections.lane import Lane
+from tui_agent.core.recovery.folding import so_far
+from tui_agent.core.recovery.ring import ErrorRing
 from tui_agent.core.result import result_of
 from tui_agent.core.state import RunState
 from tui_agent.event_lines import WORDS, event_line
@@ -184,7 +186,7 @@ async def test_the_failure_that_stands_in_a_lane_is_in_the_ring_of_the_run(host:
         in_ring: list[list[str]] = []
         session.subscribe(
             lambda _, state: in_ring.append(
-                [one.lane for one in state.recovery.ring.slots if one is not None]
+                [one.lane for one in state.recovery.of(ErrorRing).slots if one is not None]
             )
         )
         await run(session)
@@ -211,14 +213,14 @@ async def test_a_sub_agent_that_is_done_hides_no_failure_of_one_at_work(host: Ke
 
         def watch(event: events.Event, state: RunState) -> None:
             if isinstance(event, events.ToolSucceeded) and event.content == "2":
-                ring = state.recovery.so_far(state.run.iteration, state.seq, state.at).ring
+                ring = so_far(state.recovery, state.run.iteration, state.seq, state.at).of(ErrorRing)
                 seen.append([slot.lane for slot in ring.slots if slot is not None])
                 (tmp_path / "workspace/done").touch()
 
         session.subscribe(watch)
         assert (await run(session)).outcome is Outcome.ANSWERED
     assert seen == [["one"]]
-    assert session.state.recovery.ring.filled == 0
+    assert session.state.recovery.of(ErrorRing).filled == 0
 
 
 async def test_a_lane_is_read_in_every_form_of_a_session(host: KeptHost, tmp_path: Path):

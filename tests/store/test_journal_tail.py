@@ -9,6 +9,7 @@ import pytest
 from tests.store.session_events import iteration, run_started, start, write_session
 from tui_agent.core.events import Event, IterationStarted, ModelCallStarted, Outcome, ReplyDelta, RunFinished
 from tui_agent.core.fold import fold
+from tui_agent.core.recovery.attempts import AttemptLedger
 from tui_agent.store import journal_tail
 from tui_agent.store.journal import JOURNAL_NAME
 from tui_agent.store.journal_tail import latest
@@ -55,10 +56,10 @@ def test_the_newest_runs_are_shown_as_the_whole_shows_them(
         whole.conversation.reply,
         whole.conversation.calls,
     )
-    assert (seen.run, seen.phase, seen.recovery.attempts) == (
+    assert (seen.run, seen.phase, seen.recovery.of(AttemptLedger)) == (
         whole.run,
         whole.phase,
-        whole.recovery.attempts,
+        whole.recovery.of(AttemptLedger),
     )
 
 

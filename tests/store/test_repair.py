@@ -32,6 +32,9 @@ from tui_agent.core.events import (
     VerdictReached,
 )
 from tui_agent.core.fold import apply, fold
+from tui_agent.core.recovery.attempts import AttemptLedger
+from tui_agent.core.recovery.ring import ErrorRing
+from tui_agent.core.recovery.streak import ErrorStreak
 from tui_agent.core.state import RunState
 from tui_agent.store.repair import repair_events
 
@@ -115,9 +118,9 @@ def test_a_cut_short_iteration_is_no_failure_of_the_model():
     before = fold(stamp(session()[: len(session()) - 10]))
     for kind in (IterationStarted, ModelCallStarted, ReplyDelta, ReplyFinished, ToolStarted):
         _, after = repaired(cut_after(kind))
-        assert after.recovery.streak.count == before.recovery.streak.count
-        assert after.recovery.ring.slots == before.recovery.ring.slots
-        assert after.recovery.attempts.entries == before.recovery.attempts.entries
+        assert after.recovery.of(ErrorStreak).count == before.recovery.of(ErrorStreak).count
+        assert after.recovery.of(ErrorRing).slots == before.recovery.of(ErrorRing).slots
+        assert after.recovery.of(AttemptLedger).entries == before.recovery.of(AttemptLedger).entries
 
 
 def test_the_note_that_the_model_never_saw_the_answer_to_goes_with_the_next_call():
@@ -140,8 +143,8 @@ def test_an_iteration_that_lacked_only_its_end_is_judged_like_any_other():
     added, after = repaired(events[: last_result + 1])
     kinds = [type(event) for event in added]
     assert kinds[:2] == [IterationFinished, VerdictReached]
-    assert after.recovery.streak == whole.recovery.streak
-    assert after.recovery.ring.tripped == whole.recovery.ring.tripped
+    assert after.recovery.of(ErrorStreak) == whole.recovery.of(ErrorStreak)
+    assert after.recovery.of(ErrorRing).tripped == whole.recovery.of(ErrorRing).tripped
     assert after.note is not None
 
 

@@ -21,6 +21,7 @@ from tui_agent.core import events
 from tui_agent.core.decision.decide import NO_CALL
 from tui_agent.core.evolve import evolve
 from tui_agent.core.framed import cleaned, framed, sealed
+from tui_agent.core.recovery.attempts import AttemptLedger
 from tui_agent.core.recovery.changes import unexplained
 from tui_agent.core.recovery.note import tagged
 from tui_agent.formats.importers.faults import classified
@@ -251,7 +252,7 @@ class AdvisedConversation:
             return Advice()
         if said := self._operator_said(at):
             return Advice(refuse=said)
-        entry = recovery.attempts.entries.get(key)
+        entry = recovery.of(AttemptLedger).entries.get(key)
         if (
             entry is not None
             and heard.attended

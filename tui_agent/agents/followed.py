@@ -10,8 +10,8 @@ from typing import TypeGuard
 
 from tui_agent.config.profiles import Price
 from tui_agent.core import events
+from tui_agent.core.recovery.model_faults import ModelFaults
 from tui_agent.core.recovery.policy import RecoveryPolicy
-from tui_agent.core.recovery.verdict import MODEL
 from tui_agent.formats.importers.transcript import TranscriptError
 from tui_agent.models.catalogue import known
 from tui_agent.models.usage import cost
@@ -116,7 +116,7 @@ class Followed:
 
 
 def _tells(event: events.Event) -> TypeGuard[events.VerdictReached | events.ToolSucceeded]:
-    verdict = isinstance(event, events.VerdictReached) and event.detector != MODEL
+    verdict = isinstance(event, events.VerdictReached) and event.detector != ModelFaults.name
     return verdict or isinstance(event, events.ToolSucceeded)
 
 

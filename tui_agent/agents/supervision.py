@@ -25,7 +25,8 @@ from tui_agent import processes
 from tui_agent.agents.follower import Follower
 from tui_agent.core import events
 from tui_agent.core.names import unanswered
-from tui_agent.core.recovery.model_faults import ModelFaults, plan
+from tui_agent.core.recovery.fault_plan import plan
+from tui_agent.core.recovery.model_faults import ModelFaults
 from tui_agent.core.recovery.policy import RecoveryPolicy
 from tui_agent.formats.importers.faults import classified
 from tui_agent.quantities import counted, dollars, whole_seconds
@@ -175,7 +176,7 @@ class Supervisor:
         if self._limits.usd is not None and self._follower.stand.spent is None:
             self.why = "what it has spent is not known, and --max-cost bounds it"
             return False
-        self._faults = self._faults.apply(
+        self._faults = self._faults.faulted(
             events.ModelFaulted(
                 fault=fault, iteration=1, attempt=1, action=decided.action, delay=decided.delay
             )
@@ -208,7 +209,7 @@ class Supervisor:
         await self._follower.end()
         self._say_unfollowed()
         if self._follower.stand.replied:
-            self._faults = self._faults.answered()
+            self._faults = self._faults.replied()
         if ended.decided is None and not ended.advice:
             return Ended(ended.code, fault=self._fault(ended.code))
         return ended

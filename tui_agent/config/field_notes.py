@@ -6,9 +6,19 @@ import ast
 import inspect
 import itertools
 
+from tui_agent.core.recovery.parameters import Parameters
+
 
 def field_notes(model: type) -> dict[str, str]:
-    """The docstring under each field of `model` itself, on one line, read from the source."""
+    """Read the note under each field of `model`, and of the parameters that it is put together from, on one line."""
+    notes: dict[str, str] = {}
+    for kind in reversed(model.__mro__):
+        if kind is model or issubclass(kind, Parameters):
+            notes |= _own_notes(kind)
+    return notes
+
+
+def _own_notes(model: type) -> dict[str, str]:
     parsed = ast.parse(inspect.getsource(model).strip())
     body = next(node for node in parsed.body if isinstance(node, ast.ClassDef)).body
     notes: dict[str, str] = {}

@@ -10,6 +10,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from tui_agent.core.names import Level, Outcome, Phase
+from tui_agent.core.recovery.attempts import AttemptLedger
+from tui_agent.core.recovery.cognition import CognitiveState
 
 if TYPE_CHECKING:
     from tui_agent.core.recovery.engine import RecoveryState
@@ -63,14 +65,14 @@ def badge_of(state: RunState) -> Badge:
     level = Level.CONTINUE if state.verdict is None else state.verdict.level
     if level in _BY_LEVEL:
         return _BY_LEVEL[level]
-    if any(state.recovery.blocks(entry) for entry in state.recovery.attempts.entries.values()):
+    if any(state.recovery.blocks(entry) for entry in state.recovery.of(AttemptLedger).entries.values()):
         return Badge.BLOCKED
     # A question that was answered, or that nobody could be asked, is what the note goes by.
     return Badge.GUIDE if level.rank > Level.CONTINUE.rank else _by_outlook(state.recovery)
 
 
 def _by_outlook(recovery: RecoveryState) -> Badge:
-    cognition, policy = recovery.cognition, recovery.policy
+    cognition, policy = recovery.of(CognitiveState), recovery.policy
     if policy.cognition == "chance" and cognition.next_step.chance is not None:
         return Badge.DOUBTFUL if cognition.next_step.chance < policy.pivot_chance else Badge.CONTINUE
     return Badge(cognition.strategy.value)

@@ -14,8 +14,11 @@ from tui_agent.core.evolve import evolve
 from tui_agent.core.names import FINISH, OF_BOUNDS, Decision, Phase
 from tui_agent.core.projections import background, history, metrics
 from tui_agent.core.projections.conversation import Surroundings
-from tui_agent.core.recovery import engine
+from tui_agent.core.recovery import folding
+from tui_agent.core.recovery.attempts import AttemptLedger
+from tui_agent.core.recovery.form import was_cut
 from tui_agent.core.recovery.model_faults import AWAY
+from tui_agent.core.recovery.ring import ErrorRing
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request.tokens import counted
 from tui_agent.core.state import SUMMARY_TRIES, UNBOUNDED, RunFacts, RunState, SessionFacts
@@ -83,11 +86,11 @@ def _by_kind(**parts: _Part) -> _Parts:
 
 _PARTS = _by_kind(
     history=history.HANDLERS,
-    recovery=engine.HANDLERS,
+    recovery=folding.HANDLERS,
     metrics=metrics.HANDLERS,
     background=background.HANDLERS,
 )
-_JUDGED = _by_kind(recovery=engine.WITH_A_SAY)
+_JUDGED = _by_kind(recovery=folding.JUDGED)
 
 
 _PIECES = frozenset({events.ReplyDelta, events.ToolProgress})
@@ -107,7 +110,7 @@ def _attempt(state: RunState, event: Any) -> int:
     key = getattr(event, "key", "") or recovery.key(event.tool, event.input)
     if type(event) is events.ToolFailed:
         return recovery.attempt_of(key, event.failure)
-    return recovery.attempts.count(key) + 1
+    return recovery.of(AttemptLedger).count(key) + 1
 
 
 def fold(recorded: Iterable[events.Event], state: RunState | None = None) -> RunState:
@@ -431,7 +434,7 @@ def _iteration_finished(state: RunState, event: events.IterationFinished) -> Cha
     if reply is None:
         # The call that carried the note never came back, so the model has not read it.
         changes["note"] = state.note or state.sent_note
-    elif engine.was_cut(reply):
+    elif was_cut(reply):
         changes["cut_text"] = state.cut_text + reply.text
     elif not reply.calls and not state.recovery.not_taken and not event.cancelled:
         changes["text_answer"] = state.cut_text + reply.text
@@ -573,8 +576,8 @@ def _lane_event(state: RunState, event: events.LaneEvent) -> Changes:
         "session": evolve(state.session, rules=lane.session.rules),
     }
     if type(inner) is events.IterationFinished:
-        ring = state.recovery.ring.with_lane(event.name, lane.recovery.ring)
-        changes["recovery"] = evolve(state.recovery, ring=ring)
+        ring = state.recovery.of(ErrorRing).with_lane(event.name, lane.recovery.of(ErrorRing))
+        changes["recovery"] = state.recovery.having(ring)
     return changes
 
 

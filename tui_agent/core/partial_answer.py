@@ -9,9 +9,11 @@ from collections.abc import Iterator
 
 from tui_agent.core.names import CallState
 from tui_agent.core.projections.entries import CallEntry
-from tui_agent.core.recovery.cognition import tool_failed_line
-from tui_agent.core.recovery.streak import exceeded_message
-from tui_agent.core.recovery.verdict import STREAK
+from tui_agent.core.recovery.attempts import AttemptLedger
+from tui_agent.core.recovery.cognition import CognitiveState, tool_failed_line
+from tui_agent.core.recovery.model_faults import ModelFaults
+from tui_agent.core.recovery.ring import ErrorRing
+from tui_agent.core.recovery.streak import ErrorStreak, exceeded_message
 from tui_agent.core.state import RunState
 from tui_agent.headline import headline, telling_line
 from tui_agent.quantities import counted
@@ -41,8 +43,8 @@ def compose(reason: str, state: RunState, question: str = "") -> str:
     recovery, metrics = state.recovery, state.metrics
     why = reason.rstrip(".") or "the run was ended"
     lines = [f"The task could not be completed: {why}{'' if why.endswith(('?', '!')) else '.'}"]
-    if recovery.policy.streak == "stop" and recovery.strongest().detector == STREAK:
-        lines.insert(0, exceeded_message(recovery.streak.limit))
+    if recovery.policy.streak == "stop" and recovery.strongest().detector == ErrorStreak.name:
+        lines.insert(0, exceeded_message(recovery.of(ErrorStreak).limit))
     closing = state.closing_words.strip()
     if closing:
         lines += ["", "The agent's closing words:", clipped(closing, LONGEST_CLOSING)]
@@ -86,11 +88,11 @@ def _ran(command: str, said: str) -> str:
 
 
 def _confidence(state: RunState) -> str:
-    cognition, policy = state.recovery.cognition, state.recovery.policy
+    cognition, policy = state.recovery.of(CognitiveState), state.recovery.policy
     if policy.cognition != "chance":
         return f"Confidence: {cognition.confidence:.0%}"
     # The estimate is of steps that the model takes: it says nothing about a model that does not reply.
-    if state.recovery.faults.last is not None or cognition.next_step.chance is None:
+    if state.recovery.of(ModelFaults).last is not None or cognition.next_step.chance is None:
         return "Chance that the next step succeeds: unknown"
     chance = cognition.next_step.stated
     return f"Chance that the next step succeeds: {cognition.next_step.outlook}" + (
@@ -114,7 +116,7 @@ def _section(title: str, items: list[str]) -> list[str]:
 
 
 def _tried(state: RunState) -> Iterator[str]:
-    for entry in state.recovery.attempts.newest_first()[:_TRIED]:
+    for entry in state.recovery.of(AttemptLedger).newest_first()[:_TRIED]:
         if entry.count:
             times = "once" if entry.count == 1 else f"{entry.count} times"
             what = next((str(value) for value in entry.input.values()), "")
@@ -123,12 +125,12 @@ def _tried(state: RunState) -> Iterator[str]:
 
 def _problems(state: RunState, reason: str) -> Iterator[str]:
     recovery = state.recovery
-    newest = {entry.tool: entry.last_message for entry in recovery.attempts.entries.values()}
-    newest |= {slot.tool: slot.message for slot in recovery.ring.slots if slot is not None}
-    if recovery.faults.last is not None:
-        fault = recovery.faults.last.fault
-        newest[fault.kind.in_words] = fault.message
-    for problem in recovery.cognition.uncertainties[-PROBLEMS:]:
+    newest = {entry.tool: entry.last_message for entry in recovery.of(AttemptLedger).entries.values()}
+    newest |= {slot.tool: slot.message for slot in recovery.of(ErrorRing).slots if slot is not None}
+    faulted = recovery.of(ModelFaults).last
+    if faulted is not None:
+        newest[faulted.fault.kind.in_words] = faulted.fault.message
+    for problem in recovery.of(CognitiveState).uncertainties[-PROBLEMS:]:
         about = problem.rpartition(": ")[2]
         message = newest.get(about, "")
         of_tool = problem == tool_failed_line(about)

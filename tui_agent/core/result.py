@@ -6,7 +6,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tui_agent.core.events import Outcome
+from tui_agent.core.recovery.attempts import AttemptLedger
+from tui_agent.core.recovery.cognition import CognitiveState
+from tui_agent.core.recovery.ring import ErrorRing
 from tui_agent.core.recovery.rules import Rule
+from tui_agent.core.recovery.streak import ErrorStreak
 from tui_agent.core.state import RunState
 
 
@@ -61,6 +65,7 @@ class RunResult:
 def result_of(state: RunState) -> RunResult:
     """The result of the newest run. One that has not ended is an error: nothing else may be claimed."""
     run, metrics, recovery = state.run, state.metrics, state.recovery
+    cognition = recovery.of(CognitiveState)
     ended_at = state.at if metrics.ended_at is None else metrics.ended_at
     return RunResult(
         session_id=state.session.id,
@@ -77,11 +82,11 @@ def result_of(state: RunState) -> RunResult:
         recoveries=metrics.recoveries,
         coherence_violations=metrics.coherence_violations,
         escalations=metrics.escalations,
-        confidence=recovery.cognition.shown(recovery.policy),
-        strategy=recovery.cognition.strategy.value,
-        uncertainties=list(recovery.cognition.uncertainties),
-        ring=[None if slot is None else slot.signature for slot in recovery.ring.slots],
-        streak=recovery.streak.count,
+        confidence=cognition.shown(recovery.policy),
+        strategy=cognition.strategy.value,
+        uncertainties=list(cognition.uncertainties),
+        ring=[None if slot is None else slot.signature for slot in recovery.of(ErrorRing).slots],
+        streak=recovery.of(ErrorStreak).count,
         attempts=[
             {
                 "tool": entry.tool,
@@ -90,7 +95,7 @@ def result_of(state: RunState) -> RunResult:
                 "trials": entry.trials,
                 "blocked": entry.blocked,
             }
-            for entry in recovery.attempts.newest_first()
+            for entry in recovery.of(AttemptLedger).newest_first()
         ],
         usage={
             "prompt_tokens": metrics.usage.prompt_tokens,
@@ -107,6 +112,6 @@ def result_of(state: RunState) -> RunResult:
         recovered_same_call=metrics.recovered_same_call,
         recovered_worked_round=metrics.recovered_worked_round,
         unrecovered=metrics.unrecovered,
-        next_step_chance=recovery.cognition.next_step.stated,
+        next_step_chance=cognition.next_step.stated,
         files_changed=list(metrics.files_changed),
     )

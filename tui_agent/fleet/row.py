@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel
 
 from tui_agent.core.badge import badge_of
+from tui_agent.core.recovery.attempts import AttemptLedger
+from tui_agent.core.recovery.cognition import CognitiveState
+from tui_agent.core.recovery.ring import ErrorRing
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -59,10 +62,10 @@ class RunRow(BaseModel, frozen=True):
 def row_of(state: RunState) -> RunRow:
     """The row of a session's newest run."""
     run, recovery, metrics = state.run, state.recovery, state.metrics
-    slots = [slot.signature for slot in recovery.ring.slots if slot is not None]
+    slots = [slot.signature for slot in recovery.of(ErrorRing).slots if slot is not None]
     alike = Counter(slots)
-    entries = recovery.attempts.entries.values()
-    newest = recovery.ring.newest
+    entries = recovery.of(AttemptLedger).entries.values()
+    newest = recovery.of(ErrorRing).newest
     begun = bool(run.number)
     return RunRow(
         badge=str(badge_of(state)) if begun else "",
@@ -73,7 +76,7 @@ def row_of(state: RunState) -> RunRow:
         ring=tuple(alike[signature] for signature in slots),
         attempts=max((entry.count for entry in entries), default=0),
         blocked=sum(recovery.blocks(entry) for entry in entries),
-        chance=recovery.cognition.next_step.stated,
+        chance=recovery.of(CognitiveState).next_step.stated,
         cost=metrics.session_usage.cost if begun else None,
         tokens=metrics.session_usage.tokens,
         asks=len(state.approvals) + (state.escalation is not None) + len(state.server_questions),

@@ -12,12 +12,13 @@ from tui_agent.call_names import short_input, subject_of
 from tui_agent.core import events
 from tui_agent.core.names import MODEL_CALL, REPLY_FORM
 from tui_agent.core.projections.incidents import Incident
-from tui_agent.core.recovery import trials
+from tui_agent.core.recovery.attempts import AttemptLedger
+from tui_agent.core.recovery.detector import Account
 from tui_agent.core.recovery.engine import RecoveryState
 from tui_agent.core.recovery.iteration import FORM_ERRORS
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import call_key, failure_signature, normalise
-from tui_agent.core.recovery.verdict import ATTEMPTS, BREAKER, COGNITION, FORM, RING, STREAK, TRIALS, silent
+from tui_agent.core.recovery.verdict import silent
 from tui_agent.core.state import RunState
 from tui_agent.frontend.lines.incident import incident_name, next_words
 from tui_agent.frontend.lines.styled import fit_middle
@@ -41,7 +42,7 @@ FAR = 5_000
 
 
 class Count(NamedTuple):
-    """What one detector said: where it stands, its level and rule, and its reason."""
+    """One detector's part: what it has counted, its level and rule, and its reason."""
 
     detector: str
     stands: str
@@ -117,7 +118,7 @@ def explain(replay: Replay, seq: int, call_id: str = "") -> Why:
     verdict = _verdict(replay, seq, end)
     answered = after.metrics.incidents.answer(event)
     rule = getattr(event, "rule", "") or ("" if verdict is None else verdict.rule)
-    counted_too = answered and after.recovery.attempts.count(key) > 0
+    counted_too = answered and after.recovery.of(AttemptLedger).count(key) > 0
     if answered and not counted_too:
         rule = (Rule.FAILURE_NO_MATCH if answered == "no_match" else Rule.FAILURE_FINDINGS).value
     judged = after if verdict is None else replay.state_at(verdict.seq)
@@ -335,34 +336,26 @@ def _same_as(incident: Incident | None, failure: events.Failure | None, seq: int
 def _counts(
     recovery: RecoveryState, verdict: events.VerdictReached | None, key: str, tool: str
 ) -> Iterator[Count]:
-    """Each detector with its count and limit, and what it said in the verdict."""
-    said = {record.detector: silent(record.detector) for record in recovery.verdicts()}
+    """List each detector with what it has counted, and what it said in the verdict."""
+    said = {name: silent(name) for name in recovery.with_a_say}
     if verdict is not None:  # which holds those that had something to say
         said |= {record.detector: record for record in verdict.verdicts}
-    policy, cognition = recovery.policy, recovery.cognition
-    stands = {
-        ATTEMPTS: _attempts(recovery, key),
-        RING: f"{recovery.ring.identical if recovery.ring.filled else 0} of 5 identical in a row, "
-        f"{recovery.ring.filled} of 5 slots full",
-        STREAK: _of(recovery.streak.count, recovery.streak.limit, "failing steps in a row"),
-        COGNITION: f"{_of(cognition.stall, policy.stall_threshold, 'steps without progress')}, "
-        f"{len(cognition.uncertainties)} of {policy.uncertainty_limit} unresolved",
-        FORM: f"{recovery.form.count} of {policy.form_limit} identical replies in a row that broke the form",
-    }
-    breaker = recovery.breakers.states.get(tool)
-    if breaker is not None:
-        failures = f"{breaker.failures} of {policy.breaker_failures} failures of different calls"
-        stands[BREAKER] = f"{tool}: {failures}, {breaker.phase.replace('_', '-')}"
-    trial = recovery.attempts.entries.get(key) or trials.subject(recovery.attempts)
-    if trial is not None and trial.trials:
-        stands[TRIALS] = f"{trial.tool}: {counted(trial.trials, 'change')} without effect"
-    for detector, text in stands.items():
-        record = said.pop(detector, None)
-        if text or record is not None:
-            yield _count(detector, text, record)
-    for detector, record in said.items():
-        if record.reason:
-            yield _count(detector, "", record)
+    for detector, account in recovery.accounts(key, tool):
+        record = said.get(detector)
+        words = _account(recovery, account, named=bool(key))
+        if words or (record is not None and record.reason):
+            yield _count(detector, words, record)
+
+
+def _account(recovery: RecoveryState, account: Account, *, named: bool) -> str:
+    """Write what was counted; the call that was counted comes first, whole unless it is `named` above."""
+    call = account.call
+    if call is None:
+        return account.words
+    name = call.tool if named else fit_middle(f"{call.tool} {subject_of(call)}".strip(), _CALL)
+    entry = recovery.of(AttemptLedger).entries.get(call.key)
+    blocked = ", blocked" if entry is not None and recovery.blocks(entry) else ""
+    return f"{name}: {account.words}{blocked}"
 
 
 def _known(failure: events.Failure | None, recovery: RecoveryState) -> Iterator[Count]:
@@ -371,27 +364,6 @@ def _known(failure: events.Failure | None, recovery: RecoveryState) -> Iterator[
     if known is not None:
         stands = f"{known.repair}: worked {known.worked} of {known.tried} times, {known.base:.0%} recover without it"
         yield Count("playbook", stands, events.Level.GUIDE.value, Rule.NOTE_PLAYBOOK.value)
-
-
-def _attempts(recovery: RecoveryState, key: str) -> str:
-    """What counts of the call, or of the one that the verdict was about."""
-    attempts = recovery.attempts
-    if key:
-        entry = attempts.entries.get(key)
-        if entry is None:
-            return "no failure of this call counts"
-        of = f"{entry.tool}: {_of(entry.count, entry.limit, 'failures of this call')}"
-    else:
-        entry = attempts.subject(recovery.policy) or next(iter(attempts.newest_first()), None)
-        if entry is None:
-            return "no call has failed"
-        call = f"{entry.tool} {subject_of(entry)}".strip()
-        of = f"{fit_middle(call, _CALL)}: {_of(entry.count, entry.limit, 'failures')}"
-    return f"{of}, blocked" if recovery.blocks(entry) else of
-
-
-def _of(count: int, limit: int, what: str) -> str:
-    return f"{count} of {limit} {what}" if count <= limit else f"{count} {what}, limit {limit}"
 
 
 def _count(detector: str, stands: str, record: events.VerdictRecord | None) -> Count:

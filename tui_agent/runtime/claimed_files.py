@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from tui_agent import untrusted_files
+from tui_agent.core.recovery.implicit import ImplicitFailures
 from tui_agent.core.state import RunState
 from tui_agent.tools.hints import nearest_paths
 from tui_agent.tools.workspace import Workspace
@@ -32,7 +33,7 @@ def unseen(workspace: Path, state: RunState, claimed: Collection[str]) -> Unseen
     Files that the instructions name or that the task itself holds count as shown.
     """
     missing, unread = [], []
-    for name in state.recovery.implicit.unshown:
+    for name in state.recovery.of(ImplicitFailures).unshown:
         place = workspace / name
         if ".." in place.parts:
             continue

@@ -22,6 +22,7 @@ from tui_agent.core import events
 from tui_agent.core.decision.tool_calls import as_error, facts_of, wrong_call
 from tui_agent.core.framed import cleaned, framed, named
 from tui_agent.core.names import Approval, Decision
+from tui_agent.core.recovery.attempts import AttemptLedger
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.tool_facts import Effect, Use
 from tui_agent.permissions.findings import Judgement
@@ -441,7 +442,7 @@ class Executor:
 
     async def report_failure(self, failed: events.ToolFailed) -> None:
         """Let the `PostToolUseFailure` hooks hear of a failed call, with the number of its attempt."""
-        attempt = self._recorder.state.recovery.attempts.count(failed.key) + 1
+        attempt = self._recorder.state.recovery.of(AttemptLedger).count(failed.key) + 1
         error = failed.failure.message
         try:
             await self._run_hooks(

@@ -24,6 +24,7 @@ from tui_agent.core.names import FINISH
 from tui_agent.core.projections.history import History
 from tui_agent.core.recovery.claims import files_claimed
 from tui_agent.core.recovery.echo import echo_in
+from tui_agent.core.recovery.implicit import ImplicitFailures
 from tui_agent.core.recovery.model_faults import TRANSIENT
 from tui_agent.core.recovery.note import shortened
 from tui_agent.core.recovery.repetition import REPEATED, RepetitionWatch, repetition_in, without_repetition
@@ -371,7 +372,7 @@ class ModelCaller:
     async def _unseen(self, text: str, calls: Mapping[str, ParsedCall]) -> Unseen:
         """Files that a reply, perhaps the answer, tells about without having looked at them."""
         state = self._recorder.state
-        implicit = state.recovery.implicit
+        implicit = state.recovery.of(ImplicitFailures)
         if not (state.recovery.policy.verify_claims and implicit.unshown):
             return Unseen()
         if any(call.tool.name != FINISH for call in calls.values()):

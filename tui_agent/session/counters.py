@@ -15,7 +15,9 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from tui_agent.core import events
+from tui_agent.core.recovery.attempts import AttemptLedger
 from tui_agent.core.recovery.kept import kept_of
+from tui_agent.core.recovery.tool_breaker import ToolBreakers
 from tui_agent.core.state import RunState
 from tui_agent.disk import replace_whole
 from tui_agent.store.checkpoints import Checkpoints
@@ -50,7 +52,7 @@ class Counters:
 
     async def keep(self, state: RunState) -> None:
         """Keep those of a run that has ended, or forget the earlier ones. What cannot be kept is lost."""
-        kept = kept_of(state.recovery.attempts, state.recovery.breakers)
+        kept = kept_of(state.recovery.of(AttemptLedger), state.recovery.of(ToolBreakers))
         try:
             if kept is None:
                 await asyncio.to_thread(self._path.unlink, missing_ok=True)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from tui_agent.core.events import RESULT_TYPES, Event, Level, VerdictReached
 from tui_agent.core.fold import apply
+from tui_agent.core.recovery.cognition import CognitiveState
 from tui_agent.core.state import RunState
 from tui_agent.session.rewind import KeptCheckpoint, kept_then
 from tui_agent.store.errors import JournalError
@@ -356,6 +357,6 @@ class Replay:
             self._found.stops[StopAt.VERDICT].append(number)
             self._found.verdicts.append(VerdictMark(number, event.level))
         curve = self._found.confidence
-        confidence = state.recovery.cognition.shown(state.recovery.policy)
+        confidence = state.recovery.of(CognitiveState).shown(state.recovery.policy)
         if not curve or curve[-1].confidence != confidence:
             curve.append(ConfidencePoint(number, confidence))

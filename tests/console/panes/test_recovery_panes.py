@@ -36,6 +36,8 @@ from tui_agent.console.panes import (
 from tui_agent.core import events
 from tui_agent.core.fold import apply
 from tui_agent.core.projections.conversation import OutcomeEntry
+from tui_agent.core.recovery.attempts import AttemptLedger
+from tui_agent.core.recovery.cognition import CognitiveState
 from tui_agent.core.state import RunState
 from tui_agent.frontend.lines.glyphs import OUTCOMES, SPARKS, pips
 from tui_agent.frontend.lines.incident import LOUD
@@ -192,7 +194,7 @@ async def test_attempts_of_one_tool_show_what_tells_them_apart() -> None:
 
 async def test_a_call_that_the_operator_lets_run_once_more_is_not_shown_as_blocked() -> None:
     story = troubled()
-    asked = next(entry for entry in story.state.recovery.attempts.newest_first() if entry.blocked)
+    asked = next(entry for entry in story.state.recovery.of(AttemptLedger).newest_first() if entry.blocked)
     raised = events.EscalationRaised(
         id="e1",
         question="What now?",
@@ -237,7 +239,7 @@ async def test_a_guess_that_another_call_made_good_does_not_come_back_when_its_r
         (call,) = story.reply("", ("read_file", {"path": path}))
         hint = "There is no file 'shop/carts.py' in the workspace. Did you mean 'shop/cart.py'?"
         (story.fail(call, hint) if path == "shop/carts.py" else story.succeed(call, "text")).judge()
-    assert [entry.count for entry in story.state.recovery.attempts.newest_first()] == [1]
+    assert [entry.count for entry in story.state.recovery.of(AttemptLedger).newest_first()] == [1]
     assert "no call has failed" in await text_at(AttemptsPane, story, (70, 8))
 
 
@@ -870,7 +872,7 @@ async def test_the_trends_and_the_confidence_name_one_value_and_a_step_without_a
     story.run("And now?").ask_model()
     story.reply("It is done.")
     story.judge()
-    outlook = story.state.recovery.cognition.next_step.outlook
+    outlook = story.state.recovery.of(CognitiveState).next_step.outlook
     rows = (await text_at(TrendsPane, story, (70, 8))).split("\n")
     assert [row.split()[-1] for row in rows if row.startswith("next step")] == [outlook]
     assert (await text_at(ConfidencePane, story)).startswith(outlook)
@@ -1027,7 +1029,7 @@ async def test_a_tool_whose_failed_call_could_not_be_read_is_unresolved_in_plain
 
 async def test_a_value_has_one_colour_wherever_it_is_shown() -> None:
     story = troubled()
-    value = story.state.recovery.cognition.shown(story.state.recovery.policy)
+    value = story.state.recovery.of(CognitiveState).shown(story.state.recovery.policy)
     for kind in (ConfidencePane, TrendsPane):
         async with Stage(kind).run_test(size=(90, 20)) as pilot:
             app: Any = pilot.app

@@ -10,6 +10,7 @@ from tui_agent.console.panes.attempts import AttemptsPane
 from tui_agent.console.panes.pane import Asked
 from tui_agent.core.names import CallState
 from tui_agent.core.projections.entries import CallEntry
+from tui_agent.core.recovery.attempts import AttemptLedger
 from tui_agent.session.replay import Replay, StopAt
 
 
@@ -24,7 +25,7 @@ def test_a_call_that_fails_in_another_way_begins_to_count_anew() -> None:
         story.ask_model()
         (call,) = story.reply("", ("bash", {"command": "make"}))
         story.fail(call, error).judge()
-        counted.append(story.state.recovery.attempts.highest)
+        counted.append(story.state.recovery.of(AttemptLedger).highest)
     assert [call.attempt for call in calls(story)] == counted == [1, 1, 2]
 
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from tui_agent.console.looks.pane_facts import PaneFacts
 from tui_agent.console.panes.pane import StatePane, newest_rule, not_used
 from tui_agent.core.badge import badge_of
+from tui_agent.core.recovery.cognition import CognitiveState
+from tui_agent.core.recovery.tool_breaker import ToolBreakers
 from tui_agent.frontend.lines.glyphs import BADGES, SPARKS
 from tui_agent.frontend.lines.outlook import OUTLOOKS, confidence_role, trend
 from tui_agent.frontend.lines.styled import Line, Span, clip, fit, justified, wrap
@@ -32,7 +34,7 @@ def _unresolved(state: RunState) -> Iterator[str]:
     from tui_agent.core.recovery.cognition import tool_failed_line
 
     causes = {incident.tool: incident for incident in state.metrics.incidents.open.values()}
-    for line in state.recovery.cognition.uncertainties:
+    for line in state.recovery.of(CognitiveState).uncertainties:
         tool = line.rpartition(": ")[2]
         incident = causes.get(tool)
         if line != tool_failed_line(tool):
@@ -131,7 +133,7 @@ class ConfidencePane(StatePane):
         recovery = self._recovery
         if recovery is None:
             return []
-        cognition, chance = recovery.cognition, recovery.policy.cognition == "chance"
+        cognition, chance = recovery.of(CognitiveState), recovery.policy.cognition == "chance"
         history = [] if chance else [recovery.policy.confidence_start]
         history += [value for _, value in cognition.history]
         lines = (_outlook if chance else _headline)(recovery, self._badge, history, width)
@@ -146,13 +148,13 @@ class ConfidencePane(StatePane):
 
 def _parts(recovery: RecoveryState) -> tuple[int, ...]:
     """What the pane goes by, by identity: states never change."""
-    parts = (recovery.cognition, recovery.breakers, recovery.policy)
+    parts = (recovery.of(CognitiveState), recovery.of(ToolBreakers), recovery.policy)
     return tuple(map(id, parts))
 
 
 def _outlook(recovery: RecoveryState, badge: str, history: list[float], width: int) -> list[Line]:
     """The outlook in a word, where it goes, and the badge; below them the sentence."""
-    step = recovery.cognition.next_step
+    step = recovery.of(CognitiveState).next_step
     worn = Span(f" {badge} ", f"{BADGES[badge]} reverse bold")
     if step.chance is None:
         return [justified((Span("no step yet", "muted bold"),), (worn,), width)]
@@ -162,7 +164,7 @@ def _outlook(recovery: RecoveryState, badge: str, history: list[float], width: i
 
 def _headline(recovery: RecoveryState, badge: str, history: list[float], width: int) -> list[Line]:
     """FunnelCanary's confidence, its gauge and the badge; below the gauge's marks what they stand for."""
-    cognition, policy = recovery.cognition, recovery.policy
+    cognition, policy = recovery.of(CognitiveState), recovery.policy
     worn = Span(f" {badge} ", f"{BADGES[badge]} reverse bold")
     value = cognition.shown(policy)
     number = Span(f"{value:.2f} {trend(history, value)} ", f"{confidence_role(value)} bold")
@@ -208,7 +210,7 @@ def _course(history: list[float], width: int, rows: int) -> list[Line]:
 
 def _breakers(recovery: RecoveryState, width: int) -> Iterator[Line]:
     """Those that are not closed."""
-    for tool, breaker in recovery.breakers.states.items():
+    for tool, breaker in recovery.of(ToolBreakers).states.items():
         phase = str(breaker.phase).replace("_", "-")
         if phase != "closed":
             said = Span(f"{one_line(tool)} breaker {phase}", "blocked")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tui_agent.console.looks.pane_facts import PaneFacts
 from tui_agent.console.panes.pane import StatePane, newest_rule, not_used
 from tui_agent.console.terminal.timers import once
+from tui_agent.core.recovery.ring import ErrorRing
 from tui_agent.frontend.lines.glyphs import EMPTY, FULL, SAME
 from tui_agent.frontend.lines.styled import Line, Span, clip, fit, justified, width_of, wrap
 from tui_agent.headline import headline
@@ -63,7 +64,7 @@ class RingPane(StatePane):
 
     def show(self, state: RunState, now: float) -> None:
         """Show the ring of `state`; ages count to `now`."""
-        ring = state.recovery.ring
+        ring = state.recovery.of(ErrorRing)
         end = state.metrics.ended_at
         self._now = now if end is None else end
         rule = newest_rule(state, "ring")

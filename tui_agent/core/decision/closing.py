@@ -9,6 +9,7 @@ from __future__ import annotations
 from tui_agent.core import budgets, events
 from tui_agent.core.decision.endings import partial
 from tui_agent.core.decision.steps import Finish, Record, StartIteration, Step
+from tui_agent.core.recovery.model_faults import ModelFaults
 from tui_agent.core.recovery.note import closing_note
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.state import RunState
@@ -51,7 +52,7 @@ def _may_close(state: RunState) -> bool:
         and policy.closing_turn
         and state.closing is None
         and state.stop is None
-        and state.recovery.faults.last is None
+        and state.recovery.of(ModelFaults).last is None
         and all(_affordable(state, spent) for spent in budgets.spendings(state))
     )
 

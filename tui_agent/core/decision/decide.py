@@ -23,8 +23,8 @@ from tui_agent.core.decision.tool_calls import after_reply
 from tui_agent.core.decision.verification import to_verify
 from tui_agent.core.recovery import note
 from tui_agent.core.recovery.answers import choice_of
-from tui_agent.core.recovery.engine import was_cut
-from tui_agent.core.recovery.implicit import Remark
+from tui_agent.core.recovery.form import FormErrors, was_cut
+from tui_agent.core.recovery.remarks import Remark
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.verdict import NOTHING
 from tui_agent.core.request import compaction
@@ -86,7 +86,7 @@ def _calls_as_text(state: RunState) -> Step | None:
     called = state.called
     if called is None or called.model in state.text_models:
         return None
-    if not state.recovery.form.needs_text(state.recovery.policy):
+    if not state.recovery.of(FormErrors).needs_text(state.recovery.policy):
         return None
     text = (
         f"{called.model} does not call tools as its server has it: from now on its tools are described in the "

@@ -9,9 +9,10 @@ from tui_agent.core import events
 from tui_agent.core.decision.answers import INTERRUPTED, escalation_answered
 from tui_agent.core.decision.tool_calls import cancel_open_calls
 from tui_agent.core.partial_answer import compose as compose_partial_answer
-from tui_agent.core.recovery import verdict
+from tui_agent.core.recovery.implicit import ImplicitFailures
+from tui_agent.core.recovery.model_faults import ModelFaults
 from tui_agent.core.recovery.rules import Rule
-from tui_agent.core.recovery.streak import exceeded_message
+from tui_agent.core.recovery.streak import ErrorStreak, exceeded_message
 from tui_agent.core.state import RunState
 
 
@@ -33,7 +34,7 @@ def close_what_is_open(state: RunState) -> Iterator[events.Event]:
 
 
 def answered(state: RunState, answer: str) -> events.RunFinished:
-    implicit, reason = state.recovery.implicit, ""
+    implicit, reason = state.recovery.of(ImplicitFailures), ""
     if implicit.unopened:
         reason = f"Answered without a single call, though the task names {implicit.unopened[0]}."
     elif implicit.called and not state.metrics.tool_successes:
@@ -44,8 +45,8 @@ def answered(state: RunState, answer: str) -> events.RunFinished:
 def ended_by(state: RunState, reached: events.VerdictReached) -> events.RunFinished:
     stop = reached.level is events.Level.STOP
     outcome = events.Outcome.STOPPED if stop else events.Outcome.PARTIAL
-    fault = state.recovery.faults.last
-    if reached.detector == verdict.MODEL and fault is not None:
+    fault = state.recovery.of(ModelFaults).last
+    if reached.detector == ModelFaults.name and fault is not None:
         overflow = _overflowed(state, reached.detector)
         outcome = events.Outcome.PARTIAL if overflow else events.Outcome.MODEL_FAILED
     return partial(state, outcome, reached.reason, reached.detector, reached.rule)
@@ -53,9 +54,9 @@ def ended_by(state: RunState, reached: events.VerdictReached) -> events.RunFinis
 
 def _overflowed(state: RunState, detector: str) -> bool:
     """The run ends because its request fits no window: the reason names the ways on, and no answer would be one."""
-    fault = state.recovery.faults.last
+    fault = state.recovery.of(ModelFaults).last
     kind = events.FaultKind.CONTEXT_OVERFLOW
-    return detector == verdict.MODEL and fault is not None and fault.fault.kind is kind
+    return detector == ModelFaults.name and fault is not None and fault.fault.kind is kind
 
 
 def stopped(state: RunState, stop: events.StopRequested) -> events.RunFinished:
@@ -91,4 +92,4 @@ def warning_before(state: RunState, finished: events.RunFinished) -> events.Noti
     """HPD-Agent's own warning, which it shows when its limit is exceeded."""
     if finished.rule != Rule.STREAK_STOP:
         return None
-    return events.Notice(severity="warning", text=exceeded_message(state.recovery.streak.limit))
+    return events.Notice(severity="warning", text=exceeded_message(state.recovery.of(ErrorStreak).limit))

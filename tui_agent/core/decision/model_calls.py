@@ -6,8 +6,9 @@ from typing import Literal
 
 from tui_agent.core import events
 from tui_agent.core.decision.steps import CallModel, LearnWindow, Record, Step, Summarise
-from tui_agent.core.recovery import model_faults
+from tui_agent.core.recovery import fault_plan, model_faults
 from tui_agent.core.recovery.answers import choice_of
+from tui_agent.core.recovery.model_faults import ModelFaults
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request import compaction, window
 from tui_agent.core.request.tokens import REPLY_ROOM, budget, counted, overhead, room_for_history, scale
@@ -25,7 +26,7 @@ def before_reply(state: RunState) -> Step:
         message = state.queue[0]
         said = events.OperatorSpoke(text=message.text, queued=message.id, images=message.images)
         return Record((said,))
-    model = state.recovery.faults.usable(run.model, state.at)
+    model = state.recovery.of(ModelFaults).usable(run.model, state.at)
     return _call(state, CallModel(model, run.attempt + 1, state.note))
 
 
@@ -107,7 +108,7 @@ def _after_fault(state: RunState, fault: events.ModelFaulted) -> Step:
     run = state.run
     match fault.action:
         case "retry" | "shrink" | "text_calls":
-            faults = state.recovery.faults
+            faults = state.recovery.of(ModelFaults)
             model = fault.model if faults.used_fallbacks else faults.usable(run.model, state.at)
             return _call(state, CallModel(model, run.attempt + 1, state.note, fault.delay))
         case "wait":
@@ -169,18 +170,18 @@ def model_faulted(
     time in seconds since 1970, else that of the newest event.
     """
     run, recovery = state.run, state.recovery
-    used = recovery.faults.used_fallbacks
+    used = recovery.of(ModelFaults).used_fallbacks
     shrunk = _shrunk(state, model, fault)
     limit = budget(state, model)
-    plan = model_faults.plan(
+    plan = fault_plan.plan(
         recovery.policy,
-        recovery.faults,
+        recovery.of(ModelFaults),
         fault,
         operator_present=run.operator_present and state.closing is None,
         fallbacks=tuple(
             n
             for n in _fallbacks(run, fault.kind)
-            if n not in {run.model, model, *used, *recovery.faults.limited}
+            if n not in {run.model, model, *used, *recovery.of(ModelFaults).limited}
         ),
         can_shrink=shrunk is not None,
         can_write_calls=run.tool_calls == "auto" and model not in state.text_models,

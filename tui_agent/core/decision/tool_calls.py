@@ -16,7 +16,7 @@ from tui_agent.core.decision.verification import to_verify
 from tui_agent.core.framed import framed
 from tui_agent.core.names import ASK_OPERATOR, FINISH
 from tui_agent.core.recovery.engine import Permit
-from tui_agent.core.recovery.implicit import Remark
+from tui_agent.core.recovery.remarks import Remark
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.state import RunState
 from tui_agent.core.tool_facts import SIDE_BY_SIDE, UNTOUCHED, Effect, named

@@ -11,7 +11,7 @@ from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
 from tui_agent.core.names import MODEL_CALL, REPLY_FORM
 from tui_agent.core.projections.incidents import Incident
-from tui_agent.core.recovery.verdict import BREAKER
+from tui_agent.core.recovery.tool_breaker import ToolBreakers
 from tui_agent.headline import headline
 from tui_agent.quantities import counted, resets
 from tui_agent.terminal_text import one_line
@@ -113,7 +113,7 @@ class Timeline:
 def _withheld(event: events.VerdictReached) -> list[events.VerdictRecord]:
     """What it says of a tool that is left out from now on, where another detector's word had more weight."""
     said = (record for record in event.verdicts if record.reason)
-    return [record for record in said if record.detector == BREAKER != event.detector]
+    return [record for record in said if record.detector == ToolBreakers.name != event.detector]
 
 
 def _recovered(incident: Incident) -> str:

@@ -25,21 +25,24 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from tui_agent.core.events import FailureKind, Level, VerdictRecord
 from tui_agent.core.evolve import evolve
 from tui_agent.core.recovery.absence import did_not_answer
+from tui_agent.core.recovery.answers import choice_of
+from tui_agent.core.recovery.detector import Account, Answer, Beginning, Detector, Standing, Step
 from tui_agent.core.recovery.error_shape import error_shape
 from tui_agent.core.recovery.iteration import CallResult, CallStatus, Iteration, command_of
+from tui_agent.core.recovery.parameters import Count, CountFrom0, Parameters
 from tui_agent.core.recovery.refusals import Blocked, Decided
 from tui_agent.core.recovery.rules import Rule
-from tui_agent.core.recovery.signature import failure_signature
-from tui_agent.core.recovery.verdict import ATTEMPTS, silent, verdict
+from tui_agent.core.recovery.signature import call_key, failure_signature
+from tui_agent.core.recovery.verdict import verdict
 from tui_agent.core.recovery.writes import Writes, program_of, writes
 from tui_agent.core.tool_facts import ToolFacts
+from tui_agent.quantities import of_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tui_agent.core.events import EscalationAnswered, Failure
+    from tui_agent.core.events import EscalationAnswered, Failure, Kept
     from tui_agent.core.recovery.changes import Change, Changes
-    from tui_agent.core.recovery.policy import RecoveryPolicy
 
 _NAMED = 12
 """Names of changes between trials that are kept, the newest."""
@@ -55,6 +58,23 @@ _FIRST_WAIT = 2, 15.0
 _PORT = re.compile(r"(?::|\bport )(\d{2,5})\b")
 _STARTS = re.compile(r"&\s*$|\b(?:re)?start(?:ed)?\b|\b(?:up|serve|server|run|launch|daemon\w*)\b")
 """What a command says that starts something."""
+
+
+class AttemptParameters(Parameters):
+    """Failures of one call."""
+
+    batch_once: bool = True
+    """The same call twice in one reply counts once in the attempts. (In the ring a reply counts once in any case.)"""
+    attempts: Literal["off", "advise", "block"] = "block"
+    """Repeated failures of one call: not judged, escalated (Gigi), or escalated and the call blocked."""
+    attempts_limit: Count = 3
+    """Failures of one call at which the operator is asked."""
+    attempts_reset: Literal["progress", "never"] = "progress"
+    """Success of the call clears it and another error restarts it at 1, or nothing does within the run (Gigi)."""
+    attempts_of: Literal["executions", "every_call"] = "executions"
+    """Failures in execution that are the model's, or every failed call (Gigi)."""
+    denials_limit: CountFrom0 = 3
+    """Denials of one call at which the operator is asked; 0: never."""
 
 
 class Again(NamedTuple):
@@ -102,7 +122,7 @@ class AttemptEntry:
     """When it may be tried again although nothing has changed; None: it may not."""
 
     def refusal(self, *, operator_present: bool) -> Blocked:
-        """What is known where this call is not executed."""
+        """Gather what is known when this call is not executed."""
         waits: Decided = "waits" if operator_present else "nobody"
         failures = self.count + self.trials
         return Blocked(
@@ -117,26 +137,63 @@ class AttemptEntry:
 
 
 @dataclass(frozen=True)
-class AttemptLedger:
+class AttemptLedger(Detector[AttemptParameters]):
     """Entries by key, oldest first; `triggered` holds the keys that failed, were denied or were blocked in the last
     iteration.
     """
+
+    name = "attempts"
+    parameters = AttemptParameters
+    off = {"attempts": "off", "trials": "off"}
 
     entries: dict[str, AttemptEntry] = field(default_factory=dict)
     triggered: tuple[str, ...] = ()
     limit: int = 3
 
+    @classmethod
+    def has_a_say(cls, policy: AttemptParameters) -> bool:
+        return policy.attempts != "off"
+
+    @classmethod
+    def rungs(cls, policy: AttemptParameters) -> frozenset[str]:
+        if policy.attempts == "off":
+            return frozenset()
+        return frozenset({"guide", "escalate", *(("withhold",) if policy.attempts == "block" else ())})
+
+    def next_run(self, run: Beginning[AttemptParameters]) -> AttemptLedger:
+        ledger = AttemptLedger(limit=run.policy.attempts_limit)
+        kept = run.event.kept if run.policy.persist else None
+        return ledger if kept is None else ledger.with_kept(kept)
+
+    def with_kept(self, kept: Kept) -> AttemptLedger:
+        """Take over the counts of an earlier run, the one that failed last at the end; one try is left to each."""
+        entries = {
+            one.key: AttemptEntry(
+                one.key,
+                one.tool,
+                one.input,
+                count=min(one.count, self.limit - 1),
+                limit=self.limit,
+                last_message=one.message,
+                signature=one.signature,
+                hint=one.hint,
+            )
+            for one in reversed(kept.calls)
+            if min(one.count, self.limit - 1) > 0
+        }
+        return evolve(self, entries=entries)
+
     def count(self, key: str) -> int:
-        """Failures of this call that count now."""
+        """Count the failures of this call that stand now."""
         entry = self.entries.get(key)
         return 0 if entry is None else entry.count
 
     def newest_first(self) -> tuple[AttemptEntry, ...]:
-        """Entries for the screen: the one that failed last comes first."""
+        """List the entries for the screen: the one that failed last comes first."""
         return tuple(reversed(self.entries.values()))
 
-    def count_with(self, key: str, failure: Failure, policy: RecoveryPolicy, changes: Changes) -> int:
-        """What counts of this call once it has failed so."""
+    def count_with(self, key: str, failure: Failure, policy: AttemptParameters, changes: Changes) -> int:
+        """Count the failures of this call once it has failed so."""
         old = self.entries.get(key)
         if old is None:
             return 1
@@ -151,14 +208,13 @@ class AttemptLedger:
 
     # --- folding ---------------------------------------------------------------------------------------------
 
-    def apply(
-        self, iteration: Iteration, policy: RecoveryPolicy, changes: Changes, marks: Sequence[int]
-    ) -> AttemptLedger:
-        """Fold a finished iteration, in call order. `marks`: for each result, the last change before it."""
+    def apply(self, step: Step[AttemptParameters]) -> AttemptLedger:
+        """Fold a finished iteration, in call order."""
+        iteration, policy, changes = step.iteration, step.policy, step.changes
         if not iteration.results:
             return evolve(self, triggered=()) if self.triggered else self
         entries, triggered = dict(self.entries), dict[str, None]()
-        for result, mark in zip(iteration.results, marks, strict=True):
+        for result, mark in zip(iteration.results, step.marks, strict=True):
             key = result.key
             if result.finding is not None and result.failure is None and policy.trials != "off":
                 triggered[key] = None
@@ -191,12 +247,12 @@ class AttemptLedger:
         self,
         old: AttemptEntry | None,
         result: CallResult,
-        policy: RecoveryPolicy,
+        policy: AttemptParameters,
         finding: Failure,
         between: Sequence[Change],
         mark: int,
     ) -> AttemptEntry:
-        """What a test runner or a linter found is no failure, and after a change the same again is a trial."""
+        """Count what a test runner or a linter found: no failure, and after a change the same again is a trial."""
         known = evolve(result, failure=finding)
         entry = self._with_one_more(old, known, policy, between, mark)
         return evolve(entry, count=0, blocked=False)
@@ -205,7 +261,7 @@ class AttemptLedger:
         self,
         old: AttemptEntry | None,
         result: CallResult,
-        policy: RecoveryPolicy,
+        policy: AttemptParameters,
         between: Sequence[Change],
         mark: int,
     ) -> AttemptEntry:
@@ -239,8 +295,24 @@ class AttemptLedger:
 
     # --- the operator ----------------------------------------------------------------------------------------
 
+    def answered(self, answer: Answer[AttemptParameters]) -> AttemptLedger:
+        """Let the calls that it concerns run once more, or settle the question about them."""
+        keys = self._asked_about(answer)
+        if answer.informs and choice_of(answer.event) in {"retry", "edit"}:
+            return self.allow(keys)
+        return self.settle(keys, answer.event)
+
+    def _asked_about(self, answer: Answer[AttemptParameters]) -> tuple[str, ...]:
+        """Find the calls that it concerns: those that failed so often, and the one that the operator edited."""
+        event, raised = answer.event, answer.raised
+        if event.choice == "edit" and event.tool and event.input is not None:
+            return (call_key(event.tool, event.input, answer.policy.attempts_key),)
+        if raised is not None and raised.key:
+            return (raised.key,)
+        return self.triggered if raised is None or raised.source in _ASK else ()
+
     def allow(self, keys: Iterable[str]) -> AttemptLedger:
-        """The operator allowed these calls, where blocked, to run once more."""
+        """Let these calls run once more if they are blocked: the operator allows it."""
         changed = {
             key: evolve(entry, allowed=1, settled="")
             for key in keys
@@ -249,9 +321,7 @@ class AttemptLedger:
         return evolve(self, entries={**self.entries, **changed}) if changed else self
 
     def settle(self, keys: Iterable[str], answer: EscalationAnswered) -> AttemptLedger:
-        """The question about these calls was answered, and none of them is allowed for it: what was blocked stays so,
-        and *skip* blocks.
-        """
+        """Close the question about these calls without allowing any: what was blocked stays so, and *skip* blocks."""
         settled = "nobody" if answer.by == "policy" else "skip" if answer.choice == "skip" else "answer"
         changed = {
             key: evolve(entry, settled=settled, words=answer.text, blocked=entry.blocked or settled == "skip")
@@ -261,20 +331,20 @@ class AttemptLedger:
         return evolve(self, entries={**self.entries, **changed}) if changed else self
 
     def blocking(self, key: str, earlier: int = 0) -> AttemptEntry | None:
-        """The entry that keeps a call from running now; `earlier` is how often it runs in this reply already."""
+        """Find the entry that keeps a call from running now; `earlier`: how often it runs in this reply already."""
         entry = self.entries.get(key)
         return entry if entry is not None and entry.blocked and earlier >= entry.allowed else None
 
     # --- judging ---------------------------------------------------------------------------------------------
 
-    def verdict(self, policy: RecoveryPolicy, *, goes_on: bool = False) -> VerdictRecord:
-        """`guide` below the limit, `escalate` from it on; also for the third denial and for a blocked call.
-
-        `goes_on`: nobody can be asked and the run goes on, so that nothing is escalated.
+    def verdict(self, standing: Standing[AttemptParameters]) -> VerdictRecord:
+        """`guide` below the limit, `escalate` from it on; also for the third denial and for a blocked call. When the
+        run goes on alone nothing is escalated.
         """
-        entry = self.subject(policy)
+        policy = standing.policy
+        entry = self.subject(standing)
         if entry is None:
-            return silent(ATTEMPTS)
+            return self.silent
         escalates = _escalates(entry, policy)
         if entry.denials and _denied_too_often(entry, policy):
             reason, rule = f"{entry.tool} was denied {entry.denials} times", Rule.ATTEMPTS_DENIED
@@ -286,24 +356,44 @@ class AttemptLedger:
             if entry.progressed:
                 reason, rule = f"{reason}, with another error than before", Rule.ATTEMPTS_PROGRESS
         else:
-            return silent(ATTEMPTS)
+            return self.silent
+        goes_on = standing.goes_on and policy.attempts == "block"
         if goes_on and rule is Rule.ATTEMPTS_ESCALATE:
             rule = Rule.ATTEMPTS_BLOCK
         return verdict(Level.ESCALATE if escalates and not goes_on else Level.GUIDE, rule, reason)
 
-    def subject(self, policy: RecoveryPolicy) -> AttemptEntry | None:
-        """The call that the verdict is about: the first that escalates, else the one with the highest count."""
+    def subject(self, standing: Standing[AttemptParameters]) -> AttemptEntry | None:
+        """The first that escalates, else the one with the highest count."""
+        if not self.triggered:
+            return None
         triggered = [
             entry
             for key in self.triggered
             if (entry := self.entries.get(key)) is not None and not entry.settled
         ]
-        asking = next((entry for entry in triggered if _escalates(entry, policy)), None)
+        asking = next((entry for entry in triggered if _escalates(entry, standing.policy)), None)
         return asking or max(triggered, key=lambda entry: entry.count, default=None)
+
+    def account(self, standing: Standing[AttemptParameters], key: str, tool: str) -> Account:
+        """Of the call that is asked about, else of the one that the verdict is about or that failed last."""
+        entry: AttemptEntry | None
+        if key:
+            entry = self.entries.get(key)
+            if entry is None:
+                return Account("no failure of this call counts")
+            return Account(of_limit(entry.count, entry.limit, "failures of this call"), entry)
+        entry = self.subject(standing) or next(iter(self.newest_first()), None)
+        if entry is None:
+            return Account("no call has failed")
+        return Account(of_limit(entry.count, entry.limit, "failures"), entry)
+
+
+_ASK = frozenset({"attempts", "trials"})
+"""Detectors whose questions are about a call that has failed too often."""
 
 
 def _again(entry: AttemptEntry, failure: Failure | None, iteration: Iteration) -> Again | None:
-    """When a call that was blocked just now may run again by itself."""
+    """Say when a call that was blocked just now may run again by itself."""
     if not entry.blocked or failure is None or not did_not_answer(failure):
         return None
     steps, seconds = _FIRST_WAIT
@@ -312,7 +402,7 @@ def _again(entry: AttemptEntry, failure: Failure | None, iteration: Iteration) -
 
 
 def brings_back(entry: AttemptEntry, result: CallResult) -> bool:
-    """Whether this success says that what did not answer the blocked call may do so now: it names the same port, or it
+    """Tell if this success says that what did not answer the blocked call may do so now: it names the same port, or it
     starts something.
     """
     if entry.again is None or entry.settled == "skip" or not result.passed:
@@ -326,12 +416,12 @@ def brings_back(entry: AttemptEntry, result: CallResult) -> bool:
     )
 
 
-def _progressed(old: AttemptEntry, signature: str, policy: RecoveryPolicy) -> bool:
+def _progressed(old: AttemptEntry, signature: str, policy: AttemptParameters) -> bool:
     """`attempts.progress`: the same call that fails in another way has got further."""
     return policy.attempts_reset == "progress" and bool(old.signature) and signature != old.signature
 
 
-def _counts(result: CallResult, policy: RecoveryPolicy) -> bool:
+def _counts(result: CallResult, policy: AttemptParameters) -> bool:
     if result.status is CallStatus.DENIED:
         return policy.denials_limit > 0
     failure = result.failure
@@ -343,15 +433,15 @@ def _counts(result: CallResult, policy: RecoveryPolicy) -> bool:
 
 
 def _release_related(entries: dict[str, AttemptEntry], result: CallResult) -> None:
-    """A blocked call may run again once another call of its tool and program has failed in another way."""
+    """Release blocked calls of the same tool and program, since this one has failed in another way."""
     failure = result.failure
     if failure is None or not any(entry.blocked for entry in entries.values()):
         return
-    subject, shape = _subject(result.tool, result.input), error_shape(failure.message)
+    target, shape = _target(result.tool, result.input), error_shape(failure.message)
     related = [
         entry
         for entry in entries.values()
-        if entry.blocked and entry.key != result.key and subject == _subject(entry.tool, entry.input)
+        if entry.blocked and entry.key != result.key and target == _target(entry.tool, entry.input)
     ]
     _release(entries, [entry for entry in related if error_shape(entry.last_message) != shape])
 
@@ -361,18 +451,18 @@ def _release(entries: dict[str, AttemptEntry], chosen: Iterable[AttemptEntry]) -
         entries[entry.key] = evolve(entry, blocked=False, settled="", words="", again=None)
 
 
-def _subject(tool: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
-    """The tool and what it is about: a command's program, or a path."""
+def _target(tool: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
+    """Name the tool and what it works on: a command's program, or a path."""
     command = command_of(arguments)
     about = arguments.get("path", "") if command is None else program_of(command)
     return tool, str(about)
 
 
-def _denied_too_often(entry: AttemptEntry, policy: RecoveryPolicy) -> bool:
+def _denied_too_often(entry: AttemptEntry, policy: AttemptParameters) -> bool:
     return 0 < policy.denials_limit <= entry.denials
 
 
-def _escalates(entry: AttemptEntry, policy: RecoveryPolicy) -> bool:
+def _escalates(entry: AttemptEntry, policy: AttemptParameters) -> bool:
     return entry.count >= entry.limit or _denied_too_often(entry, policy)
 
 

@@ -20,18 +20,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
-from tui_agent.core.events import FailureKind, Level, ModelFaulted, VerdictRecord
+from tui_agent.core.events import FailureKind, Level, ModelFaulted, ReplyFinished, VerdictRecord
 from tui_agent.core.evolve import evolve
 from tui_agent.core.recovery.absence import did_not_answer
+from tui_agent.core.recovery.detector import Account, Answer, Beginning, Detector, Standing, Step
 from tui_agent.core.recovery.iteration import CallStatus, Iteration, shape_of
 from tui_agent.core.recovery.next_step import NextStep
+from tui_agent.core.recovery.parameters import Count, Parameters, Share
 from tui_agent.core.recovery.rules import Rule
-from tui_agent.core.recovery.verdict import COGNITION, silent, verdict
-
-if TYPE_CHECKING:
-    from tui_agent.core.recovery.policy import RecoveryPolicy
+from tui_agent.core.recovery.verdict import verdict
+from tui_agent.quantities import of_limit
 
 HISTORY = 120
 """Points of the confidence curve that are kept."""
@@ -44,6 +44,33 @@ _SHAPES = 50
 """Shapes of errors that are remembered in a run."""
 
 
+class CognitionParameters(Parameters):
+    """Confidence, stall and uncertainties."""
+
+    cognition: Literal["off", "walk", "chance"] = "chance"
+    """What decides on PIVOT: nothing, FunnelCanary's confidence, or repetition and the chance of the next step."""
+    pivot_errors: Count = 3
+    """PIVOT under `chance` needs an error that has been seen before, in its shape, among so many of the newest."""
+    pivot_chance: Share = 0.05
+    """PIVOT under `chance` when the next step is less likely to succeed than this, whatever the errors are."""
+    confidence_start: Share = 0.3
+    """Confidence at the start of a run."""
+    confidence_up: Share = 0.1
+    """Gained by a step with a successful call."""
+    confidence_down: Share = 0.1
+    """Lost by a step in which all failed, and by a failed model call."""
+    confidence_cap: Share = 0.9
+    """Highest confidence."""
+    confidence_threshold: Share = 0.7
+    """CONCLUDE from here on, when no uncertainty is open."""
+    degrade_threshold: Share = 0.3
+    """A stall below it is DEGRADE, else PIVOT."""
+    stall_threshold: Count = 3
+    """Steps without a success that make a stall."""
+    uncertainty_limit: Count = 5
+    """Open uncertainties at which the note asks for another way (`walk`: at which the run ends as partial)."""
+
+
 class Strategy(StrEnum):
     """What the agent should do next, by its own state."""
 
@@ -54,8 +81,12 @@ class Strategy(StrEnum):
 
 
 @dataclass(frozen=True)
-class CognitiveState:
+class CognitiveState(Detector[CognitionParameters]):
     """Values in [0, 1]; `uncertainties` are open lines, oldest first; `stall` counts iterations."""
+
+    name = "cognition"
+    parameters = CognitionParameters
+    off = {"cognition": "off"}
 
     confidence: float = 0.3
     """FunnelCanary's walk."""
@@ -72,26 +103,30 @@ class CognitiveState:
     """Of the newest errors, oldest first: had its shape been seen before?"""
     unknown_tool_lines: frozenset[str] = frozenset()
     """Lines about tools that do not exist: they can never succeed, so any success settles them."""
-    changed_last_iteration: bool = False
+    counted: bool = False
     """The last iteration brought a success or a failure."""
     faulted: int = -1
     """The iteration that lost confidence for a failed model call: once, however often it was retried."""
 
-    def shown(self, policy: RecoveryPolicy) -> float:
-        """The value that the policy goes by: the chance of the next step, or FunnelCanary's confidence."""
+    def shown(self, policy: CognitionParameters) -> float:
+        """Choose the value that the policy goes by: the chance of the next step, or FunnelCanary's confidence."""
         chance = self.next_step.chance
         return chance if policy.cognition == "chance" and chance is not None else self.confidence
 
-    def apply(
-        self, iteration: Iteration, policy: RecoveryPolicy, *, moved: bool = False, shown: bool = True
-    ) -> CognitiveState:
-        """One with denials, cancellations or an answer alone changes nothing. `moved`: it changed the workspace;
-        `shown`: the chance is estimated under the walk too, which does not go by it.
-        """
+    @classmethod
+    def rungs(cls, policy: CognitionParameters) -> frozenset[str]:
+        return _RUNGS[policy.cognition]
+
+    def next_run(self, run: Beginning[CognitionParameters]) -> CognitiveState:
+        return CognitiveState(confidence=run.policy.confidence_start, next_step=self.next_step.next_run())
+
+    def apply(self, step: Step[CognitionParameters]) -> CognitiveState:
+        """An iteration with denials, cancellations or an answer alone changes nothing."""
+        iteration, policy = step.iteration, step.policy
         failing = iteration.failing(policy)
         idle = failing or iteration.refused or iteration.unanswered
         if not (iteration.succeeded or idle or iteration.failed):
-            return evolve(self, changed_last_iteration=False) if self.changed_last_iteration else self
+            return evolve(self, counted=False) if self.counted else self
         confidence, stall = self.confidence, self.stall
         if iteration.succeeded:
             confidence, stall = min(policy.confidence_cap, confidence + policy.confidence_up), 0
@@ -100,8 +135,9 @@ class CognitiveState:
             if failing:  # what a failed model call costs in confidence was taken when it failed
                 confidence = max(0.0, confidence - policy.confidence_down)
         uncertainties, unknown = self._lines_after(iteration)
-        shapes, repeated = self._shapes_after(iteration, policy, moved=moved)
-        estimates = shown or policy.cognition == "chance"
+        shapes, repeated = self._shapes_after(iteration, policy, moved=step.any_change)
+        # The walk does not go by the chance, which is there to be seen.
+        estimates = step.shown or policy.cognition == "chance"
         changed = evolve(
             self,
             confidence=round(confidence, 6),
@@ -111,13 +147,13 @@ class CognitiveState:
             unknown_tool_lines=unknown,
             shapes=shapes,
             repeated=repeated,
-            changed_last_iteration=True,
+            counted=True,
         )
         point = (iteration.number, round(changed.shown(policy), 6))
         return evolve(changed, history=(*self.history, point)[-HISTORY:])._with_strategy(policy)
 
     def _shapes_after(
-        self, iteration: Iteration, policy: RecoveryPolicy, *, moved: bool
+        self, iteration: Iteration, policy: CognitionParameters, *, moved: bool
     ) -> tuple[tuple[str, ...], tuple[bool, ...]]:
         """Several failures of one reply are one error, as repeated as any of them. What did not answer may come back,
         and an error after a change is another trial: both repeat none.
@@ -150,8 +186,8 @@ class CognitiveState:
                 unknown.clear()
         return tuple(lines), frozenset(unknown)
 
-    def faulted_by(self, event: ModelFaulted, policy: RecoveryPolicy) -> CognitiveState:
-        """A model call failed: its line is open until the model answers; the confidence falls once an iteration."""
+    def _faulted(self, event: ModelFaulted, policy: CognitionParameters) -> CognitiveState:
+        """Count a failed model call: its line is open until the model answers; confidence falls once an iteration."""
         line = _FAULT_PREFIX + event.fault.kind.in_words
         changes: dict[str, Any] = {"next_step": self.next_step.model_faulted(event.iteration)}
         if line not in self.uncertainties:
@@ -163,23 +199,27 @@ class CognitiveState:
                 changes["history"] = (*self.history, (event.iteration, confidence))[-HISTORY:]
         return evolve(self, **changes)._with_strategy(policy)
 
-    def model_answered(self, policy: RecoveryPolicy) -> CognitiveState:
-        """The model answered: what was open about its interface is settled."""
+    def _replied(self, _: ReplyFinished, policy: CognitionParameters) -> CognitiveState:
+        """Settle what was open about the model's interface."""
+        if not any(line.startswith(_FAULT_PREFIX) for line in self.uncertainties):
+            return self
         lines = tuple(line for line in self.uncertainties if not line.startswith(_FAULT_PREFIX))
-        return (
-            self if lines == self.uncertainties else evolve(self, uncertainties=lines)._with_strategy(policy)
-        )
+        return evolve(self, uncertainties=lines)._with_strategy(policy)
 
-    def answered(self, policy: RecoveryPolicy) -> CognitiveState:
-        """The operator's answer ends the stall, and changes of the estimate what it is about."""
-        return evolve(self, stall=0, next_step=self.next_step.answered())._with_strategy(policy)
+    hears = {ModelFaulted: _faulted, ReplyFinished: _replied}
 
-    def _with_strategy(self, policy: RecoveryPolicy) -> CognitiveState:
+    def answered(self, answer: Answer[CognitionParameters]) -> CognitiveState:
+        """End the stall, and change of the estimate what the operator's answer is about."""
+        if not answer.informs:
+            return self
+        return evolve(self, stall=0, next_step=self.next_step.answered())._with_strategy(answer.policy)
+
+    def _with_strategy(self, policy: CognitionParameters) -> CognitiveState:
         strategy = self._strategy(policy)
         return self if strategy is self.strategy else evolve(self, strategy=strategy)
 
-    def _strategy(self, policy: RecoveryPolicy) -> Strategy:
-        """The table at the head of this file, line by line."""
+    def _strategy(self, policy: CognitionParameters) -> Strategy:
+        """Choose by the table at the head of this file, line by line."""
         stalled = self.stall >= policy.stall_threshold
         crowded = self._crowded(policy)
         if policy.cognition == "chance":
@@ -191,19 +231,20 @@ class CognitiveState:
             return Strategy.DEGRADE if self.confidence < policy.degrade_threshold else Strategy.PIVOT
         return Strategy.DEGRADE if crowded else Strategy.CONTINUE
 
-    def _unlikely(self, policy: RecoveryPolicy) -> bool:
+    def _unlikely(self, policy: CognitionParameters) -> bool:
         chance = self.next_step.chance
         return chance is not None and chance < policy.pivot_chance
 
-    def _crowded(self, policy: RecoveryPolicy) -> bool:
+    def _crowded(self, policy: CognitionParameters) -> bool:
         # Where the form has a ladder of its own, names of tools that do not exist end nothing here.
         apart = {NO_CALL, *self.unknown_tool_lines} if policy.form != "count" else frozenset[str]()
         return sum(line not in apart for line in self.uncertainties) >= policy.uncertainty_limit
 
-    def verdict(self, policy: RecoveryPolicy) -> VerdictRecord:
-        """The strategy as a verdict, after an iteration that changed something."""
-        if not self.changed_last_iteration or self.strategy is Strategy.CONTINUE:
-            return silent(COGNITION)
+    def verdict(self, standing: Standing[CognitionParameters]) -> VerdictRecord:
+        """Say the strategy as a verdict, after an iteration that brought something."""
+        if not self.counted or self.strategy is Strategy.CONTINUE:
+            return self.silent
+        policy = standing.policy
         value = f"confidence {self.shown(policy):.2f}"
         stalled = f"{self.stall} steps without a success"
         match self.strategy:
@@ -225,10 +266,21 @@ class CognitiveState:
                 reason = f"{len(self.uncertainties)} open uncertainties"
                 return verdict(Level.DEGRADE, Rule.COGNITION_UNCERTAIN, reason)
 
+    def account(self, standing: Standing[CognitionParameters], key: str, tool: str) -> Account:
+        policy = standing.policy
+        stalled = of_limit(self.stall, policy.stall_threshold, "steps without progress")
+        return Account(f"{stalled}, {len(self.uncertainties)} of {policy.uncertainty_limit} unresolved")
+
+
+_RUNGS: dict[str, frozenset[str]] = {
+    "off": frozenset(),
+    "walk": frozenset({"pivot", "degrade"}),
+    "chance": frozenset({"pivot"}),
+}
 
 _FAULT_PREFIX = "API error: "
 
 
 def tool_failed_line(tool: str) -> str:
-    """The open line of a tool whose call failed (FunnelCanary's words)."""
+    """Write the open line of a tool whose call failed (FunnelCanary's words)."""
     return f"Tool execution failed: {tool[:_LONGEST_NAME]}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.core import events
+from tui_agent.core.recovery.folding import apply
 
 if TYPE_CHECKING:
     from tui_agent.core.recovery.engine import RecoveryState
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 def if_it_fails_again(
     recovery: RecoveryState, tool: str, arguments: Mapping[str, Any], key: str, message: str
 ) -> events.VerdictRecord:
-    """The verdict on one more iteration in which only this call runs and fails with this message.
+    """Give the verdict on one more iteration in which only this call runs and fails with this message.
 
     A call that would not run is judged as refused.
     """
@@ -35,5 +36,5 @@ def if_it_fails_again(
         result,
         events.IterationFinished(iteration=number),
     ):
-        recovery = recovery.apply(event)
+        recovery = apply(recovery, event)
     return recovery.strongest()

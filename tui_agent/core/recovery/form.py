@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING
 
 from tui_agent.core.events import FailureKind, Level, VerdictRecord
 from tui_agent.core.evolve import evolve
+from tui_agent.core.recovery.detector import Account, Answer, Beginning, Detector, Standing, Step
 from tui_agent.core.recovery.iteration import CallStatus
+from tui_agent.core.recovery.parameters import Count, CountFrom0, Parameters
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import exact_signature, failure_signature, normalise
-from tui_agent.core.recovery.verdict import FORM, silent, verdict
+from tui_agent.core.recovery.verdict import verdict
 
 if TYPE_CHECKING:
     from tui_agent.core.events import ReplyFinished, ToolCall
     from tui_agent.core.recovery.iteration import Iteration
-    from tui_agent.core.recovery.policy import RecoveryPolicy
 
 _NO_CALL = frozenset({Rule.FORM_TEXT_CALL, Rule.FORM_LOST_CALL})
 """Rules that send a reply back since the server made no call of it."""
@@ -36,26 +37,58 @@ CALL_AS_TEXT = (
 """The form of a call in the text protocol."""
 
 
+class FormParameters(Parameters):
+    """Replies that break the form; the switch is one of `Parameters`, since others count by it, too."""
+
+    cut_replies: CountFrom0 = 3
+    """Replies in a row that the length limit cut and that are continued; the next one ends the run as partial."""
+    form_limit: Count = 3
+    """Identical replies in a row that may break the form; the next one asks the operator, if one is there."""
+    form_end: Count = 8
+    """Identical broken replies in a row with which a run ends as partial when nobody can be asked."""
+    form_row: Count = 30
+    """Broken replies in a row, however they differ, at which the operator is asked and a run without one ends."""
+    form_text: CountFrom0 = 3
+    """Replies in a row with calls as text, or calls that cannot be read, before the first call that can: the model
+    writes all its calls as text from then on; 0: never."""
+
+
+def was_cut(reply: ReplyFinished | None) -> bool:
+    """Tell if the length limit ended a reply of text alone that is worth going on with."""
+    return reply is not None and not reply.calls and reply.broken is None and reply.finish_reason == "length"
+
+
 @dataclass(frozen=True)
-class FormErrors:
+class FormErrors(Detector[FormParameters]):
     """`count` identical replies in a row that broke the form, `cut` replies in a row that the length limit cut, `row`
     broken replies in a row whatever they say.
     """
+
+    name = "form"
+    parameters = FormParameters
+    off = {"form": "count"}
 
     count: int = 0
     cut: int = 0
     row: int = 0
     signature: str = ""
     """What the newest broken reply said; empty where it is not known."""
-    changed_last_iteration: bool = False
+    broken: bool = False
     """The last reply broke the form or was cut."""
     written: int | None = None
     """Replies in a row with calls as text, or that cannot be read; None: the model calls tools, or is not to write."""
 
-    def apply(self, iteration: Iteration, reply: ReplyFinished | None, *, cut: bool) -> FormErrors:
-        """`cut`: the iteration's reply was text that the length limit ended."""
-        if cut:
-            return evolve(self, cut=self.cut + 1, changed_last_iteration=True)
+    @classmethod
+    def has_a_say(cls, policy: FormParameters) -> bool:
+        return True  # replies that the length limit cut are judged in any case
+
+    def next_run(self, run: Beginning[FormParameters]) -> FormErrors:
+        return FormErrors(written=0 if run.event.tool_calls == "auto" else None)
+
+    def apply(self, step: Step[FormParameters]) -> FormErrors:
+        iteration, reply = step.iteration, step.reply
+        if was_cut(reply):
+            return evolve(self, cut=self.cut + 1, broken=True)
         written = self.written if reply is None else self._written(reply)
         if iteration.broke_form:
             signature = _signature(reply, iteration)
@@ -64,18 +97,18 @@ class FormErrors:
                 self.count + 1 if same else 1,
                 row=self.row + 1,
                 signature=signature,
-                changed_last_iteration=True,
+                broken=True,
                 written=written,
             )
         if any(result.status in _EXECUTED for result in iteration.results):
             clean = FormErrors(written=written)
             return clean if clean != self else self
-        if not self.changed_last_iteration and written == self.written:
+        if not self.broken and written == self.written:
             return self
-        return evolve(self, changed_last_iteration=False, written=written)
+        return evolve(self, broken=False, written=written)
 
     def _written(self, reply: ReplyFinished) -> int | None:
-        """`written` after one more reply; the operator's own calls and replies without a call say nothing."""
+        """Count `written` after one more reply; the operator's own calls and replies without a call say nothing."""
         if self.written is None or reply.by == "operator":
             return self.written
         unreadable = reply.broken is not None and reply.broken.rule in _NO_CALL
@@ -83,40 +116,45 @@ class FormErrors:
             return self.written + 1
         return None if reply.calls else self.written
 
-    def answered(self) -> FormErrors:
-        """The operator's answer is new information."""
-        return FormErrors(written=self.written)
+    def answered(self, answer: Answer[FormParameters]) -> FormErrors:
+        """Begin anew: the operator's answer is new information."""
+        return FormErrors(written=self.written) if answer.informs else self
 
-    def needs_text(self, policy: RecoveryPolicy) -> bool:
-        """Whether the model shows that it cannot call tools as the API has it."""
+    def needs_text(self, policy: FormParameters) -> bool:
+        """Tell if the model shows that it cannot call tools as the API has it."""
         return policy.form == "ladder" and 0 < policy.form_text <= (self.written or 0)
 
-    def verdict(self, policy: RecoveryPolicy, operator_present: bool) -> VerdictRecord:
-        """Where errors of form count like others, only cut replies are judged here."""
-        if not self.changed_last_iteration:
-            return silent(FORM)
+    def verdict(self, standing: Standing[FormParameters]) -> VerdictRecord:
+        """When errors of form count like others, only cut replies are judged here."""
+        if not self.broken:
+            return self.silent
+        policy = standing.policy
         if self.cut:
             if self.cut <= policy.cut_replies:
                 return verdict(Level.GUIDE, Rule.FORM_CUT, "The length limit cut the reply: it is continued")
             reason = f"The length limit cut {self.cut} replies in a row"
             return verdict(Level.DEGRADE, Rule.FORM_CUT, reason)
         if policy.form != "ladder":
-            return silent(FORM)
+            return self.silent
         replies = "reply" if self.count == 1 else "identical replies in a row"
         reason = f"{self.count} {replies} without a call that can be executed"
         if self.row >= policy.form_row:
             reason = f"{self.row} replies in a row without a call that can be executed"
         elif self.count <= policy.form_limit:
             return verdict(Level.GUIDE, Rule.FORM_GUIDE, f"{reason} (limit {policy.form_limit})")
-        if operator_present:
+        if standing.operator_present:
             return verdict(Level.ESCALATE, Rule.FORM_ASK, reason)
         if self.count < policy.form_end and self.row < policy.form_row:
             return verdict(Level.GUIDE, Rule.FORM_GUIDE, f"{reason} (the run ends at {policy.form_end})")
         return verdict(Level.DEGRADE, Rule.FORM_DEGRADE, reason)
 
+    def account(self, standing: Standing[FormParameters], key: str, tool: str) -> Account:
+        limit = standing.policy.form_limit
+        return Account(f"{self.count} of {limit} identical replies in a row that broke the form")
+
 
 def _is_no_json(call: ToolCall) -> bool:
-    """Whether the arguments of a call of the API were no JSON, though the reply was complete."""
+    """Tell if the arguments of a call of the API were no JSON, though the reply was complete."""
     wrong = call.problem
     if wrong is None or wrong.rule or wrong.kind is not FailureKind.INVALID_TOOL_CALL:
         return False
@@ -124,7 +162,7 @@ def _is_no_json(call: ToolCall) -> bool:
 
 
 def _signature(reply: ReplyFinished | None, iteration: Iteration) -> str:
-    """What the reply said, its calls as sent and what was wrong; "" where it is not kept (a recording)."""
+    """Sign what the reply said, its calls as sent and what was wrong; "" if it is not kept (a recording)."""
     if reply is None or not (reply.text or reply.calls or reply.broken):
         return ""
     parts = [reply.text, *(f"{call.name} {call.arguments}" for call in reply.calls)]

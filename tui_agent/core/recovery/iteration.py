@@ -23,7 +23,7 @@ from tui_agent.core.tool_facts import UNKNOWN, ToolFacts, facts_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tui_agent.core.recovery.policy import RecoveryPolicy
+    from tui_agent.core.recovery.parameters import Parameters
 
 
 Answer = Literal["", "no_match", "findings"]
@@ -129,7 +129,7 @@ class Iteration:
     unanswered: bool = False
     """No model call of it succeeded."""
 
-    def failing(self, policy: RecoveryPolicy) -> bool:
+    def failing(self, policy: Parameters) -> bool:
         """Nothing succeeded, and something failed. Denials, refusals and cancellations alone are neutral, and so are
         errors of form where they have a ladder of their own.
         """
@@ -144,7 +144,7 @@ class Iteration:
                 yield result.failure
 
 
-def result_of_call(event: events.ToolResult, policy: RecoveryPolicy) -> CallResult:
+def result_of_call(event: events.ToolResult, policy: Parameters) -> CallResult:
     """What became of a call, by its result event. A search that found nothing has succeeded (`failure.no_match`), and
     what was cancelled because a sibling failed has not failed (`failure.sibling`), and what a program found is a result
     (`failure.findings`).
@@ -198,7 +198,7 @@ def did_work(event: events.ToolSucceeded) -> bool:
     return facts.works and (not facts.edits or not event.files or bool(event.changed))
 
 
-def answer_by_code(event: events.ToolFailed, policy: RecoveryPolicy) -> Answer:
+def answer_by_code(event: events.ToolFailed, policy: Parameters) -> Answer:
     """What the exit code says where it is no failure; "" where it is one."""
     if policy.search_results and found_nothing(event):
         return "no_match"
@@ -211,7 +211,7 @@ def found_nothing(event: events.ToolFailed) -> bool:
     return command is not None and finds_nothing(command, event.failure.message)
 
 
-def findings_of(event: events.ToolFailed, policy: RecoveryPolicy) -> str:
+def findings_of(event: events.ToolFailed, policy: Parameters) -> str:
     """The program that reported findings by its exit code; "" where the call failed."""
     command = _executed_command(event) if policy.findings else None
     failure = event.failure

@@ -13,18 +13,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.core.events import EscalationAnswered, Failure, FailureKind, Level
 from tui_agent.core.framed import cleaned, framed, named, sealed
-from tui_agent.core.recovery import trials
 from tui_agent.core.recovery.answers import choice_of
+from tui_agent.core.recovery.attempts import AttemptEntry, AttemptLedger
+from tui_agent.core.recovery.cognition import CognitiveState, Strategy
 from tui_agent.core.recovery.forge_note import closing_instruction, forge_note
-from tui_agent.core.recovery.form import CALL_AS_TEXT
+from tui_agent.core.recovery.form import CALL_AS_TEXT, FormErrors
+from tui_agent.core.recovery.implicit import ImplicitFailures
 from tui_agent.core.recovery.iteration import FORM_ERRORS
+from tui_agent.core.recovery.model_faults import ModelFaults
 from tui_agent.core.recovery.refusals import wait_first
 from tui_agent.core.recovery.rules import Rule
-from tui_agent.core.recovery.verdict import ATTEMPTS, TRIALS
+from tui_agent.core.recovery.stuck import StuckPatterns
+from tui_agent.core.recovery.tool_breaker import ToolBreakers
+from tui_agent.core.recovery.trials import Trials, advice, most_tried
 from tui_agent.quantities import counted, ordinal_word
 
 if TYPE_CHECKING:
-    from tui_agent.core.recovery.attempts import AttemptEntry
     from tui_agent.core.recovery.engine import RecoveryState
 
 LONGEST_MESSAGE = 1_200
@@ -99,7 +103,8 @@ def compose(
     composer = _COMPOSERS.get(state.policy.note)
     # Two calls that failed alike give the same paragraph: it is said once.
     paragraphs = [] if composer is None else list(dict.fromkeys(composer(state, answer)))
-    if state.form.cut and state.form.changed_last_iteration and state.policy.note != "merged":
+    form = state.of(FormErrors)
+    if form.cut and form.broken and state.policy.note != "merged":
         paragraphs.append(_cut())
     paragraphs += [
         Paragraph(Rule.NOTE_HOOK, cleaned(shortened(text.strip())))
@@ -156,8 +161,9 @@ def _gigi_style(state: RecoveryState, answer: EscalationAnswered | None) -> Iter
 
 
 def _triggered(state: RecoveryState) -> list[AttemptEntry]:
-    entries = state.attempts.entries
-    found = [entries[key] for key in state.attempts.triggered if key in entries]
+    attempts = state.of(AttemptLedger)
+    entries = attempts.entries
+    found = [entries[key] for key in attempts.triggered if key in entries]
     return [entry for entry in found if entry.count][:MOST_FAILURES]
 
 
@@ -183,19 +189,19 @@ def _attempt_lines(entry: AttemptEntry, state: RecoveryState, answer: Escalation
 
 
 def _funnelcanary_style(state: RecoveryState, _: EscalationAnswered | None) -> Iterator[Paragraph]:
-    level = state.strongest().level
+    level, fault = state.strongest().level, state.of(ModelFaults).last
     if level is Level.PIVOT:
         yield _pivot(state)
-    elif level is Level.GUIDE and state.faults.last is not None:
-        kind = state.faults.last.fault.kind.in_words
+    elif level is Level.GUIDE and fault is not None:
+        kind = fault.fault.kind.in_words
         yield Paragraph(Rule.NOTE_FAULT, f"The previous model call failed ({kind}). Go on with the task.")
-    elif state.cognition.strategy.value == "CONCLUDE":
+    elif state.of(CognitiveState).strategy is Strategy.CONCLUDE:
         yield _conclude()
 
 
 def _pivot(state: RecoveryState) -> Paragraph:
     text = (
-        f"{state.cognition.stall} steps have passed without a successful tool call. Leave this line of work: "
+        f"{state.of(CognitiveState).stall} steps have passed without a successful tool call. Leave this line of work: "
         "step back, question what you took for granted, and try a fundamentally different approach."
     )
     return Paragraph(Rule.NOTE_PIVOT, text)
@@ -229,7 +235,7 @@ def _merged(state: RecoveryState, answer: EscalationAnswered | None) -> Iterator
         yield Paragraph(Rule.NOTE_ERROR, closing)
     # A refusal says by itself why the call was not executed.
     executed = {result.key for result in state.last.results if result.failure} if state.last else set()
-    advice = [
+    paragraphs = [
         *(
             Paragraph(Rule.NOTE_ATTEMPTS, _failed_again(entry, state))
             for entry in _triggered(state)
@@ -239,9 +245,9 @@ def _merged(state: RecoveryState, answer: EscalationAnswered | None) -> Iterator
         *_remarks(state, failures),
         *_strongest(state, answer),
     ]
-    if not advice and any(failure.kind not in FORM_ERRORS for failure in failures):
+    if not paragraphs and any(failure.kind not in FORM_ERRORS for failure in failures):
         yield Paragraph(Rule.NOTE_ERROR, _READ_IT)
-    yield from advice
+    yield from paragraphs
 
 
 _READ_IT = "Read the error above: correct what caused it, or reach the goal in another way."
@@ -249,10 +255,10 @@ _READ_IT = "Read the error above: correct what caused it, or reach the goal in a
 
 def _tried(state: RecoveryState) -> Iterator[Paragraph]:
     """About the call that fails after every change, once that has been so for a while."""
-    entry = trials.subject(state.attempts)
+    entry = most_tried(state.of(AttemptLedger))
     if entry is not None and state.policy.trials != "off" and entry.trials >= state.policy.trials_guide:
         pivots = any(record.rule == Rule.TRIALS_PIVOT for record in state.last_verdicts)
-        yield Paragraph(Rule.TRIALS_PIVOT if pivots else Rule.TRIALS_GUIDE, trials.advice(entry))
+        yield Paragraph(Rule.TRIALS_PIVOT if pivots else Rule.TRIALS_GUIDE, advice(entry))
 
 
 def _failed_again(entry: AttemptEntry, state: RecoveryState) -> str:
@@ -283,17 +289,16 @@ def _after_the_limit(state: RecoveryState) -> str:
 def _closing(state: RecoveryState, failures: Sequence[Failure]) -> str:
     """What errors of form ask for, each once; a call that was cut says it in its result."""
     wrong = [one for one in failures if one.kind in FORM_ERRORS and one.rule != Rule.FORM_CUT]
-    as_text = bool(wrong) and state.form.needs_text(state.policy)
+    form = state.of(FormErrors)
+    as_text = bool(wrong) and form.needs_text(state.policy)
     asked = (
         [CALL_AS_TEXT]
         if as_text
         else list(dict.fromkeys(_asked_for(failure, state.tools) for failure in wrong))
     )
-    if any(failure.rule in _SAID_OF_THE_REPLY for failure in wrong) and state.form.row > 1:
+    if any(failure.rule in _SAID_OF_THE_REPLY for failure in wrong) and form.row > 1:
         # The same words again would make the same request again, which ends as before.
-        asked.append(
-            f"It is the {ordinal_word(state.form.row)} reply in a row of which nothing could be used."
-        )
+        asked.append(f"It is the {ordinal_word(form.row)} reply in a row of which nothing could be used.")
     return "\n".join(asked)
 
 
@@ -321,19 +326,21 @@ def _remarks(state: RecoveryState, failures: Sequence[Failure]) -> Iterator[Para
             "verify the state before you repeat it."
         )
         yield Paragraph(Rule.NOTE_UNKNOWN_EFFECT, text)
-    pattern = state.stuck.moving if policy.stuck else None
+    pattern = state.of(StuckPatterns).moving if policy.stuck else None
     if pattern is not None:
         text = f"You are going in circles: {pattern.words}. Choose another step."
         yield Paragraph(Rule.NOTE_REPEATED, text)
     if policy.breaker:
-        for tool in state.breakers.opened:
-            span = state.breakers.states[tool].span
+        breakers = state.of(ToolBreakers)
+        for tool in breakers.opened:
+            span = breakers.states[tool].span
             text = f"Tool {named(tool)} failed too often and is not available for the next {span} steps."
             yield Paragraph(Rule.NOTE_BREAKER, text)
-    for remark in state.implicit.remarks:
+    for remark in state.of(ImplicitFailures).remarks:
         if remark.text:
             yield Paragraph(remark.rule, shortened(remark.text))
-    if state.form.cut and state.form.changed_last_iteration:
+    form = state.of(FormErrors)
+    if form.cut and form.broken:
         yield _cut()
 
 
@@ -343,8 +350,8 @@ def _strongest(state: RecoveryState, answer: EscalationAnswered | None) -> Itera
     if verdict.level is Level.ESCALATE:
         if answer is not None:
             yield from _answered(state, verdict.detector, answer)
-    elif verdict.level is Level.PIVOT and verdict.detector != TRIALS:
-        stall = state.cognition.stall
+    elif verdict.level is Level.PIVOT and verdict.detector != Trials.name:
+        stall = state.of(CognitiveState).stall
         again = ", and the same kind of error again" if verdict.rule == Rule.COGNITION_PIVOT else ""
         why = f"{stall} steps without a success{again}" if stall > 1 else verdict.reason
         text = f"{why}. Leave this line of work: the next step must differ in kind."
@@ -360,7 +367,7 @@ def _answered(state: RecoveryState, detector: str, answer: EscalationAnswered) -
             yield Paragraph(Rule.OPERATOR_ABSENT, _NOBODY)
         return
     choice = choice_of(answer)
-    about_call = detector in {ATTEMPTS, TRIALS} and choice in _ANSWERED
+    about_call = detector in {AttemptLedger.name, Trials.name} and choice in _ANSWERED
     text = _ANSWERED[choice] if about_call else "The operator answered: follow the answer."
     yield Paragraph(Rule.NOTE_OPERATOR, text)
 

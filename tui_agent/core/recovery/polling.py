@@ -13,15 +13,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tui_agent.core.events import FailureKind
 from tui_agent.core.evolve import evolve
 from tui_agent.core.recovery.iteration import CallResult, CallStatus, command_of
 from tui_agent.core.recovery.signature import failure_signature
-
-if TYPE_CHECKING:
-    from tui_agent.core.recovery.policy import RecoveryPolicy
 
 LONG = 1.0
 """Seconds from which on a call has waited, whatever it did."""
@@ -61,12 +58,12 @@ _CLOCK = re.compile(
 
 
 def waits(arguments: Mapping[str, Any], duration: float) -> bool:
-    """Whether the call waited, by its duration in seconds, or was told to."""
+    """Tell if the call waited, by its duration in seconds, or was told to."""
     return duration >= LONG or told_to_wait(arguments)
 
 
 def told_to_wait(arguments: Mapping[str, Any]) -> bool:
-    """Whether its arguments say that it waits: a command that sleeps, or a time to wait."""
+    """Tell if its arguments say that it waits: a command that sleeps, or a time to wait."""
     command = command_of(arguments)
     if command is not None:
         return _says_so(command[:_LONGEST])
@@ -80,7 +77,7 @@ def _says_so(command: str) -> bool:
 
 
 def clock_moved(one: str, other: str) -> bool:
-    """Whether a clock in the one text stands elsewhere than in the other."""
+    """Tell if a clock in the one text stands elsewhere than in the other."""
     return one != other and _CLOCK.findall(one[:_LONGEST]) != _CLOCK.findall(other[:_LONGEST])
 
 
@@ -92,12 +89,12 @@ class FailingPoll:
     times: int = 0
 
     def judge(
-        self, results: Sequence[CallResult], policy: RecoveryPolicy, wanted: int = 0
+        self, results: Sequence[CallResult], longest: int, wanted: int = 0
     ) -> tuple[FailingPoll, tuple[CallResult, ...]]:
-        """The results, those that only say once more what is waited for as `waiting`, and so those of a call that the
-        operator's words want `wanted` times.
+        """Mark results that only say once more what is waited for as `waiting`: of a call that waits up to `longest` in
+        a row, of another as many as the operator's words want; `longest` 0: none.
         """
-        if not policy.stuck or all(result.failure is None for result in results):
+        if not longest or all(result.failure is None for result in results):
             return self, tuple(results)
         state, judged = self, []
         for result in results:
@@ -106,7 +103,7 @@ class FailingPoll:
                 failure is not None
                 and failure.kind is FailureKind.TOOL_EXECUTION
                 and not (failure.transient or failure.unknown_effect)
-                and (most := policy.stuck_waits if told_to_wait(result.input) else wanted + 1) > 1
+                and (most := longest if told_to_wait(result.input) else wanted + 1) > 1
             ):
                 signature = failure_signature(failure)
                 times = state.times + 1 if signature == state.signature else 1

@@ -12,23 +12,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
 from tui_agent.core.events import Failure, FailureKind, Level, VerdictRecord
 from tui_agent.core.evolve import evolve
 from tui_agent.core.recovery.absence import did_not_answer
+from tui_agent.core.recovery.detector import Account, Answer, Detector, Standing, Step
 from tui_agent.core.recovery.forge_note import forge_note
-from tui_agent.core.recovery.iteration import Iteration
+from tui_agent.core.recovery.parameters import Parameters
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import exact_signature, failure_signature
-from tui_agent.core.recovery.verdict import RING, silent, verdict
-
-if TYPE_CHECKING:
-    from tui_agent.core.recovery.changes import Changes
-    from tui_agent.core.recovery.policy import RecoveryPolicy
+from tui_agent.core.recovery.verdict import verdict
 
 SLOTS = 5
 """Forge: five identical signatures trip the breaker."""
+
+
+class RingParameters(Parameters):
+    """Identical failures in a row."""
+
+    ring: Literal["off", "stop", "ask"] = "ask"
+    """Five identical failures in a row: not judged, stop (Forge), or ask the operator if one is there, else stop."""
+    ring_signature: Literal["normalised", "exact_note"] = "normalised"
+    """What makes failures identical: kind, tool and normalised message, or the exact text of the note (Forge)."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +62,16 @@ class RingSlot:
 
 
 @dataclass(frozen=True)
-class ErrorRing:
+class ErrorRing(Detector[RingParameters]):
     """The slots, filled from the left; None is an empty one."""
 
+    name = "ring"
+    parameters = RingParameters
+    off = {"ring": "off"}
+
     slots: tuple[RingSlot | None, ...] = (None,) * SLOTS
-    changed_last_iteration: bool = False
-    """A call of the last iteration failed."""
+    failed: bool = False
+    """The last iteration brought a failure."""
     mark: int = 0
     """The change of the workspace that was the last one when the newest slot was filled."""
 
@@ -105,12 +115,17 @@ class ErrorRing:
         """All five are filled and identical."""
         return self.identical == SLOTS
 
-    def apply(
-        self, iteration: Iteration, policy: RecoveryPolicy, tools: tuple[str, ...], changes: Changes
-    ) -> ErrorRing:
+    @classmethod
+    def rungs(cls, policy: RingParameters) -> frozenset[str]:
+        if policy.ring == "off":
+            return frozenset()
+        return frozenset({"guide", "stop", *(("escalate",) if policy.ring == "ask" else ())})
+
+    def apply(self, step: Step[RingParameters]) -> ErrorRing:
         """A success empties the ring; the failures after it fill one slot (`failure.batch`)."""
+        iteration, policy = step.iteration, step.policy
         if iteration.broke_form and policy.form != "count":
-            return evolve(self, changed_last_iteration=False) if self.changed_last_iteration else self
+            return evolve(self, failed=False) if self.failed else self
         failures: list[Failure] = [] if iteration.rejected is None else [iteration.rejected]
         cleared = False
         for result in iteration.results:
@@ -120,13 +135,13 @@ class ErrorRing:
             elif result.failure is not None:
                 failures.append(result.failure)
         if not iteration.failed and not (cleared and self.slots[0]):
-            return evolve(self, changed_last_iteration=False) if self.changed_last_iteration else self
+            return evolve(self, failed=False) if self.failed else self
         slots = [] if cleared else [slot for slot in self.slots if slot is not None]
         mark = self.mark
         if failures:
-            moved = policy.trials != "off" and bool(changes.since(mark, self.key))
-            slots.append(_slot(failures, iteration, policy, tools, after_change=moved))
-            mark = changes.count
+            moved = policy.trials != "off" and bool(step.changes.since(mark, self.key))
+            slots.append(_slot(failures, step, after_change=moved))
+            mark = step.changes.count
         return ErrorRing(_padded(slots), iteration.failed, mark)
 
     def with_lane(self, lane: str, theirs: ErrorRing) -> ErrorRing:
@@ -145,19 +160,20 @@ class ErrorRing:
         own = [slot for slot in self.slots if slot is not None and not slot.lane]
         return evolve(self, slots=_padded([*own, *lanes])) if lanes else self
 
-    def answered(self) -> ErrorRing:
-        """The operator answered the ring's question: it starts anew."""
-        return ErrorRing(mark=self.mark) if self.tripped else self
+    def answered(self, answer: Answer[RingParameters]) -> ErrorRing:
+        """Begin anew once the ring's own question was answered."""
+        return ErrorRing(mark=self.mark) if answer.informs and self.tripped else self
 
     def _of_different_calls(self) -> bool:
-        """Whether no two of the failures are of one call: a survey of what is broken, or ways that all end alike."""
+        """Tell if no two of the failures are of one call: a survey of what is broken, or ways that all end alike."""
         keys = [slot.key for slot in self.slots if slot is not None]
         return all(keys) and len(set(keys)) == len(keys)
 
-    def verdict(self, policy: RecoveryPolicy, operator_present: bool) -> VerdictRecord:
-        """By the newest slot, after an iteration in which a call failed."""
-        if not self.changed_last_iteration:
-            return silent(RING)
+    def verdict(self, standing: Standing[RingParameters]) -> VerdictRecord:
+        """Judge by the newest slot, after an iteration that brought a failure."""
+        if not self.failed:
+            return self.silent
+        policy = standing.policy
         newest = self.newest
         if newest is None:
             reason = "A failure, and a success after it in the same reply"
@@ -169,11 +185,15 @@ class ErrorRing:
         reason = f"{SLOTS} identical consecutive errors ({what})"
         if policy.trials != "off" and self._of_different_calls():
             return verdict(Level.GUIDE, Rule.RING_GUIDE, f"{reason} of {SLOTS} different calls")
-        if policy.ring == "ask" and operator_present:
+        if policy.ring == "ask" and standing.operator_present:
             return verdict(Level.ESCALATE, Rule.RING_ASK, reason)
         if policy.ring == "ask" and newest.absent:
             return verdict(Level.GUIDE, Rule.RING_GUIDE, f"{reason}, and what did not answer may come back")
         return verdict(Level.STOP, Rule.RING_STOP, reason)
+
+    def account(self, standing: Standing[Any], key: str, tool: str) -> Account:
+        identical = self.identical if self.filled else 0
+        return Account(f"{identical} of {SLOTS} identical in a row, {self.filled} of {SLOTS} slots full")
 
 
 def _padded(slots: Sequence[RingSlot]) -> tuple[RingSlot | None, ...]:
@@ -181,16 +201,10 @@ def _padded(slots: Sequence[RingSlot]) -> tuple[RingSlot | None, ...]:
     return (*kept, *(None for _ in range(SLOTS - len(kept))))
 
 
-def _slot(
-    failures: Sequence[Failure],
-    iteration: Iteration,
-    policy: RecoveryPolicy,
-    tools: tuple[str, ...],
-    *,
-    after_change: bool,
-) -> RingSlot:
-    if policy.ring_signature == "exact_note":
-        signature = exact_signature("\n\n".join(forge_note(failure, tools) for failure in failures))
+def _slot(failures: Sequence[Failure], step: Step[RingParameters], *, after_change: bool) -> RingSlot:
+    iteration = step.iteration
+    if step.policy.ring_signature == "exact_note":
+        signature = exact_signature("\n\n".join(forge_note(failure, step.tools) for failure in failures))
     else:
         signature = "\n".join(dict.fromkeys(failure_signature(failure) for failure in failures))
     first = failures[0]

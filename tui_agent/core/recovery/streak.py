@@ -9,16 +9,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
 from tui_agent.core.events import Level, VerdictRecord
 from tui_agent.core.evolve import evolve
+from tui_agent.core.recovery.detector import Account, Answer, Beginning, Detector, Standing, Step
+from tui_agent.core.recovery.parameters import Count, Parameters
 from tui_agent.core.recovery.rules import Rule
-from tui_agent.core.recovery.verdict import STREAK, silent, verdict
+from tui_agent.core.recovery.verdict import verdict
+from tui_agent.quantities import of_limit
 
-if TYPE_CHECKING:
-    from tui_agent.core.recovery.iteration import Iteration
-    from tui_agent.core.recovery.policy import RecoveryPolicy
+
+class StreakParameters(Parameters):
+    """Failing steps in a row."""
+
+    streak: Literal["off", "stop", "escalate"] = "escalate"
+    """Too many failing steps in a row: not judged, stop (HPD), or ask; with nobody there `on_escalation` decides."""
+    streak_limit: Count = 3
+    """Failing steps in a row that are allowed; the next one exceeds it."""
 
 
 def exceeded_reason(limit: int) -> str:
@@ -34,12 +42,16 @@ def exceeded_message(limit: int) -> str:
 
 
 @dataclass(frozen=True)
-class ErrorStreak:
+class ErrorStreak(Detector[StreakParameters]):
     """`count` failing iterations in a row; `limit` are allowed."""
+
+    name = "streak"
+    parameters = StreakParameters
+    off = {"streak": "off"}
 
     count: int = 0
     limit: int = 3
-    changed_last_iteration: bool = False
+    failing: bool = False
     """The last iteration was a failing one."""
 
     @property
@@ -47,36 +59,50 @@ class ErrorStreak:
         """More failing iterations in a row than allowed."""
         return self.count > self.limit
 
-    def apply(self, iteration: Iteration, policy: RecoveryPolicy) -> ErrorStreak:
+    @classmethod
+    def rungs(cls, policy: StreakParameters) -> frozenset[str]:
+        return _RUNGS[policy.streak]
+
+    def next_run(self, run: Beginning[StreakParameters]) -> ErrorStreak:
+        return ErrorStreak(limit=run.policy.streak_limit)
+
+    def apply(self, step: Step[StreakParameters]) -> ErrorStreak:
         """Denials, refusals, cancellations and replies without a call change nothing."""
-        if iteration.failing(policy):
-            return evolve(self, count=self.count + 1, changed_last_iteration=True)
-        if iteration.succeeded and self.count:
-            return evolve(self, count=0, changed_last_iteration=False)
-        return evolve(self, changed_last_iteration=False) if self.changed_last_iteration else self
+        if step.iteration.failing(step.policy):
+            return evolve(self, count=self.count + 1, failing=True)
+        if step.iteration.succeeded and self.count:
+            return evolve(self, count=0, failing=False)
+        return evolve(self, failing=False) if self.failing else self
 
-    def answered(self) -> ErrorStreak:
-        """The operator's answer is new information."""
-        return evolve(self, count=0, changed_last_iteration=False) if self.count else self
+    def answered(self, answer: Answer[StreakParameters]) -> ErrorStreak:
+        """Begin anew: the operator's answer is new information."""
+        return evolve(self, count=0, failing=False) if self.count and answer.informs else self
 
-    def verdict(
-        self, policy: RecoveryPolicy, operator_present: bool, *, goes_on: bool = False
-    ) -> VerdictRecord:
-        """HPD says nothing below its limit; the others guide. `goes_on`: nobody can be asked, and the run goes on."""
-        if not self.changed_last_iteration:
-            return silent(STREAK)
-        if self.exceeded:
-            reason = exceeded_reason(self.limit)
-            if policy.streak == "stop":
-                return verdict(Level.STOP, Rule.STREAK_STOP, reason)
-            if operator_present:
-                return verdict(Level.ESCALATE, Rule.STREAK_ASK, reason)
-            if goes_on:
-                again = self.count % (self.limit + 1) == 0
-                return verdict(Level.PIVOT if again else Level.GUIDE, Rule.STREAK_PIVOT, reason)
-            return verdict(Level.DEGRADE, Rule.STREAK_DEGRADE, reason)
-        if policy.streak == "stop":
-            return silent(STREAK)
-        plural = "s in a row" if self.count > 1 else ""
-        reason = f"{self.count} failing step{plural} (limit {self.limit})"
-        return verdict(Level.GUIDE, Rule.STREAK_GUIDE, reason)
+    def verdict(self, standing: Standing[StreakParameters]) -> VerdictRecord:
+        """HPD says nothing below its limit; the others guide."""
+        stops = standing.policy.streak == "stop"
+        if not self.failing or (stops and not self.exceeded):
+            return self.silent
+        if not self.exceeded:
+            plural = "s in a row" if self.count > 1 else ""
+            reason = f"{self.count} failing step{plural} (limit {self.limit})"
+            return verdict(Level.GUIDE, Rule.STREAK_GUIDE, reason)
+        reason = exceeded_reason(self.limit)
+        if stops:
+            return verdict(Level.STOP, Rule.STREAK_STOP, reason)
+        if standing.operator_present:
+            return verdict(Level.ESCALATE, Rule.STREAK_ASK, reason)
+        if standing.goes_on:
+            again = self.count % (self.limit + 1) == 0
+            return verdict(Level.PIVOT if again else Level.GUIDE, Rule.STREAK_PIVOT, reason)
+        return verdict(Level.DEGRADE, Rule.STREAK_DEGRADE, reason)
+
+    def account(self, standing: Standing[Any], key: str, tool: str) -> Account:
+        return Account(of_limit(self.count, self.limit, "failing steps in a row"))
+
+
+_RUNGS: dict[str, frozenset[str]] = {
+    "off": frozenset(),
+    "stop": frozenset({"stop"}),
+    "escalate": frozenset({"guide", "escalate", "degrade"}),
+}

@@ -14,22 +14,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
-from tui_agent.core.events import Level, VerdictRecord
+from pydantic import Field
+
+from tui_agent.core.events import FaultKind, Level, ModelFaulted, ReplyFinished, VerdictRecord
 from tui_agent.core.evolve import evolve
 from tui_agent.core.recovery.absence import did_not_answer
-from tui_agent.core.recovery.iteration import FORM_ERRORS, CallResult, CallStatus, Iteration
+from tui_agent.core.recovery.detector import Answer, Detector, Standing, Step
+from tui_agent.core.recovery.iteration import FORM_ERRORS, CallResult, CallStatus
+from tui_agent.core.recovery.parameters import Count, CountFrom0, Parameters
 from tui_agent.core.recovery.paraphrases import only_looks, says_much
 from tui_agent.core.recovery.polling import clock_moved, waits
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import same_text
-from tui_agent.core.recovery.verdict import STUCK, silent, verdict
+from tui_agent.core.recovery.verdict import verdict
 from tui_agent.core.tool_facts import UNKNOWN, ToolFacts
 from tui_agent.quantities import counted_in_words
-
-if TYPE_CHECKING:
-    from tui_agent.core.recovery.policy import RecoveryPolicy
 
 REPEAT = "repeat"
 ALTERNATION = "alternation"
@@ -42,6 +43,27 @@ _COUNTED = frozenset({CallStatus.SUCCEEDED, CallStatus.FAILED, CallStatus.BLOCKE
 _LAST_ROUND = 2
 """Rounds for which a pattern went on after it was seen: in the first its calls are withheld, the second is one too
 many. A round of an alternation is both of its calls."""
+
+
+class StuckParameters(Parameters):
+    """Patterns of calls that bring nothing new."""
+
+    stuck: bool = True
+    """Patterns of calls that bring nothing new: warned of, then withheld, then escalated or stopped."""
+    stuck_window: Annotated[int, Field(ge=6)] = 20
+    """How many of the newest calls are searched for patterns."""
+    stuck_repeats: Annotated[int, Field(ge=2)] = 4
+    """How often the same call may have the same outcome; at most `stuck_window`."""
+    stuck_waits: Annotated[int, Field(ge=2)] = 30
+    """The same for a call that waits: it sleeps or watches, takes a second or more, or shows a clock."""
+    stuck_paraphrases: CountFrom0 = 4
+    """Different calls that only look and show the same, at which the model is told; 0: never."""
+    stuck_alternation: Annotated[int, Field(ge=4)] = 6
+    """Calls in a row that alternate between two, with the same outcomes; at most `stuck_window`."""
+    stuck_monologue: Annotated[int, Field(ge=2)] = 3
+    """Assistant messages in a row without a call."""
+    stuck_overflows: Count = 2
+    """Overflow retries in a row without effect."""
 
 
 @dataclass(frozen=True)
@@ -70,17 +92,14 @@ class Sighting:
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern that was seen in this epoch.
-
-    `extensions`: calls by which it went on since it was seen. `changed_last_iteration`: it was seen or went on in the
-    last iteration.
-    """
+    """A pattern that was seen in this epoch. `extensions`: calls by which it went on since it was seen."""
 
     name: str
     keys: frozenset[str] = frozenset()
     tools: tuple[str, ...] = ()
     extensions: int = 0
-    changed_last_iteration: bool = True
+    moving: bool = True
+    """It was seen or went on in the last iteration."""
     waited: bool = False
     """Its call waits for something."""
     calls: int = 0
@@ -111,8 +130,13 @@ class Pattern:
 
 
 @dataclass(frozen=True)
-class StuckPatterns:
+class StuckPatterns(Detector[StuckParameters]):
     """The last calls with their outcomes, the epoch that counts, and the patterns seen in it."""
+
+    name = "stuck"
+    parameters = StuckParameters
+    off = {"stuck": False}
+    judges_faults = True
 
     window: tuple[Sighting, ...] = ()
     epoch: int = 0
@@ -127,23 +151,20 @@ class StuckPatterns:
 
     # --- folding ---------------------------------------------------------------------------------------------
 
-    def apply(
-        self, iteration: Iteration, policy: RecoveryPolicy, moved: Sequence[bool] = (), wanted: int = 0
-    ) -> StuckPatterns:
-        """Fold a finished iteration, in call order; the same call twice in it counts once.
+    @classmethod
+    def rungs(cls, policy: StuckParameters) -> frozenset[str]:
+        return frozenset({"guide", "withhold", "escalate", "stop"}) if policy.stuck else frozenset()
 
-        `moved`: for each result, whether it changed something; left out: as the results of edit tools say. `wanted`: as
-        often the operator's words want the same call.
-        """
+    def apply(self, step: Step[StuckParameters]) -> StuckPatterns:
+        """Fold a finished iteration, in call order; the same call twice in it counts once."""
         state = self._rested()
-        seen: set[str] = set()
-        for place, result in enumerate(iteration.results):
-            changed = moved[place] if moved else result.changed
-            if result.key in seen:
+        counted: set[str] = set()
+        for result, changed in zip(step.iteration.results, step.changed, strict=True):
+            if result.key in counted:
                 if changed:
-                    state = state.next_era()
+                    state = state.disturbed()
                 continue
-            seen.add(result.key)
+            counted.add(result.key)
             if result.status is CallStatus.WITHHELD:
                 state = state._extended(result.key)
             elif result.failure is not None and (
@@ -151,11 +172,12 @@ class StuckPatterns:
             ):
                 continue  # what does not answer may come back; what was never executed says nothing of progress
             elif result.status in _COUNTED:
-                state = state._with_call(result, policy, iteration.number, wanted, changed=changed)
-        return state._with_monologue(policy)
+                state = state._with_call(result, step, changed=changed)
+        return state._with_monologue(step.policy)
 
-    def replied(self, *, with_calls: bool) -> StuckPatterns:
-        """The model answered: overflows in a row end, messages without a call are counted."""
+    def _replied(self, event: ReplyFinished, _: StuckParameters) -> StuckPatterns:
+        """Count a reply without a call; overflows in a row end."""
+        with_calls = bool(event.calls)
         silent_replies = 0 if with_calls else self.silent_replies + 1
         if silent_replies == self.silent_replies and not self.overflows:
             return self
@@ -164,29 +186,34 @@ class StuckPatterns:
             patterns = tuple(pattern for pattern in patterns if pattern.name != MONOLOGUE)
         return evolve(self, silent_replies=silent_replies, overflows=0, patterns=patterns)
 
-    def overflowed(self, policy: RecoveryPolicy) -> StuckPatterns:
-        """The prompt was too long, again or for the first time."""
+    def _faulted(self, event: ModelFaulted, policy: StuckParameters) -> StuckPatterns:
+        """Count a prompt that was too long, again or for the first time."""
+        if event.fault.kind is not FaultKind.CONTEXT_OVERFLOW:
+            return self
         state = evolve(self._rested(), overflows=self.overflows + 1)
         beyond = state.overflows - policy.stuck_overflows
         return state if beyond < 0 else state._noted(Pattern(OVERFLOW, extensions=beyond))
 
-    def next_era(self) -> StuckPatterns:
-        """A change of the workspace or an operator's message: what was counted says nothing any more."""
+    hears = {ReplyFinished: _replied, ModelFaulted: _faulted}
+
+    def disturbed(self) -> StuckPatterns:
+        """Begin an era: what was counted says nothing any more."""
         return evolve(self._next_epoch(), era=self.era + 1, silent_replies=0)
 
     def _next_epoch(self) -> StuckPatterns:
         return evolve(self, epoch=self.epoch + 1, patterns=())
 
     def _rested(self) -> StuckPatterns:
-        if not any(pattern.changed_last_iteration for pattern in self.patterns):
+        if not any(pattern.moving for pattern in self.patterns):
             return self
-        return evolve(
-            self, patterns=tuple(evolve(pattern, changed_last_iteration=False) for pattern in self.patterns)
-        )
+        return evolve(self, patterns=tuple(evolve(pattern, moving=False) for pattern in self.patterns))
 
-    def _with_call(
-        self, result: CallResult, policy: RecoveryPolicy, reply: int, wanted: int, *, changed: bool
-    ) -> StuckPatterns:
+    def answered(self, answer: Answer[StuckParameters]) -> StuckPatterns:
+        """Begin an era: the operator's answer is new information."""
+        return self.disturbed() if answer.informs else self
+
+    def _with_call(self, result: CallResult, step: Step[StuckParameters], *, changed: bool) -> StuckPatterns:
+        policy = step.policy
         call = Sighting(
             result.key,
             result.tool,
@@ -196,13 +223,13 @@ class StuckPatterns:
             self.epoch,
             self.era,
             waits(result.input, result.duration),
-            reply=reply,
+            reply=step.iteration.number,
             facts=result.facts,
         )
         earlier = [other for other in self.window if other.key == call.key]
         state = self
         if changed and (call.succeeded or not earlier):  # what a repeated failure writes is nothing new
-            state = self.next_era()
+            state = self.disturbed()
         elif self._moves(call, earlier) if earlier else self._is_new(call):
             state = self._next_epoch()
         progress = state is not self
@@ -214,22 +241,22 @@ class StuckPatterns:
             return state
         if any(call.key in pattern.keys for pattern in state.patterns):
             return state._extended(call.key)
-        found = state._repeat(call, policy, wanted) or state._alternation(policy)
+        found = state._repeat(call, policy, step.wanted) or state._alternation(policy)
         return state if found is None else state._noted(found)
 
     @staticmethod
     def _moves(call: Sighting, earlier: Iterable[Sighting]) -> bool:
-        """An outcome that this call has not had in the window (polling)."""
+        """Tell if this call has not had the outcome in the window (polling)."""
         return not any(call.same_outcome(other) for other in earlier)
 
     def _is_new(self, call: Sighting) -> bool:
-        """A call not in the window with an outcome not in it, or one that may have done something unseen."""
+        """Tell if neither the call nor its outcome is in the window, or if it may have done something unseen."""
         if call.succeeded and not call.facts.looks_only:
             return True
         content, succeeded = call.content, call.succeeded
         return not any(other.content == content and other.succeeded == succeeded for other in self.window)
 
-    def _repeat(self, call: Sighting, policy: RecoveryPolicy, wanted: int) -> Pattern | None:
+    def _repeat(self, call: Sighting, policy: StuckParameters, wanted: int) -> Pattern | None:
         if call.times <= wanted or (call.waited and call.times < policy.stuck_waits):
             return None
         alike = sum(
@@ -240,7 +267,7 @@ class StuckPatterns:
             return None
         return Pattern(REPEAT, frozenset({call.key}), (call.tool,), waited=call.waited)
 
-    def _alternation(self, policy: RecoveryPolicy) -> Pattern | None:
+    def _alternation(self, policy: StuckParameters) -> Pattern | None:
         length = policy.stuck_alternation
         tail = self.window[-length:]
         if len(tail) < length or any(call.era != self.era for call in tail):
@@ -255,8 +282,8 @@ class StuckPatterns:
                 return None
         return Pattern(ALTERNATION, frozenset({first.key, second.key}), (first.tool, second.tool))
 
-    def _paraphrased(self, call: Sighting, policy: RecoveryPolicy) -> StuckPatterns:
-        """With a call that is new and shows what others have shown; the calls of one reply count once."""
+    def _paraphrased(self, call: Sighting, policy: StuckParameters) -> StuckPatterns:
+        """Note a call that is new and shows what others have shown; the calls of one reply count once."""
         enough = policy.stuck_paraphrases
         counts = enough and call.succeeded and not call.waited and only_looks(call.facts, call.input)
         if not counts or not says_much(call.content):
@@ -268,13 +295,13 @@ class StuckPatterns:
                 replies.setdefault(other.key, other.reply)
         return self._noted(Pattern(PARAPHRASES, calls=len(replies))) if len(replies) >= enough else self
 
-    def _with_monologue(self, policy: RecoveryPolicy) -> StuckPatterns:
+    def _with_monologue(self, policy: StuckParameters) -> StuckPatterns:
         beyond = self.silent_replies - policy.stuck_monologue
         return self if beyond < 0 else self._noted(Pattern(MONOLOGUE, extensions=beyond))
 
     def _extended(self, key: str) -> StuckPatterns:
         patterns = tuple(
-            evolve(pattern, extensions=pattern.extensions + 1, changed_last_iteration=True)
+            evolve(pattern, extensions=pattern.extensions + 1, moving=True)
             if key in pattern.keys
             else pattern
             for pattern in self.patterns
@@ -290,7 +317,7 @@ class StuckPatterns:
     # --- judging ---------------------------------------------------------------------------------------------
 
     def withheld(self, key: str) -> Sighting | None:
-        """The newest result of a call that is not worth executing again; None where it may run."""
+        """Find the newest result of a call that is not worth executing again; None if it may run."""
         if not any(key in pattern.keys for pattern in self.patterns):
             return None
         return next((call for call in reversed(self.window) if call.key == key), None)
@@ -298,33 +325,32 @@ class StuckPatterns:
     @property
     def moving(self) -> Pattern | None:
         """The pattern that was seen or went on in the last iteration, the most stubborn one."""
-        moving = [pattern for pattern in self.patterns if pattern.changed_last_iteration]
+        moving = [pattern for pattern in self.patterns if pattern.moving]
         return max(moving, key=lambda pattern: pattern.extensions, default=None)
 
-    @property
-    def subject(self) -> Sighting | None:
+    def subject(self, standing: Standing[Any]) -> Sighting | None:
         """The newest call of the pattern that moves."""
         pattern = self.moving
         keys = frozenset[str]() if pattern is None else pattern.keys
         return next((call for call in reversed(self.window) if call.key in keys), None)
 
-    def verdict(self, operator_present: bool) -> VerdictRecord:
+    def verdict(self, standing: Standing[StuckParameters]) -> VerdictRecord:
         """`guide` when seen and while its call is withheld; then `escalate` with an operator, `stop` without."""
         pattern = self.moving
         if pattern is None:
-            return silent(STUCK)
+            return self.silent
         if not pattern.exhausted:
             rule = Rule.STUCK_WAITS if pattern.waited else Rule.STUCK_GUIDE
             if pattern.name == PARAPHRASES:
                 rule = Rule.STUCK_PARAPHRASES
             return verdict(Level.GUIDE, rule, f"Stuck: {pattern.words}")
-        if operator_present:
+        if standing.operator_present:
             return verdict(Level.ESCALATE, Rule.STUCK_ASK, f"Still stuck: {pattern.words}")
         return verdict(Level.STOP, Rule.STUCK_STOP, f"Still stuck: {pattern.words}")
 
 
 def _in_row(call: Sighting, earlier: Sequence[Sighting]) -> Sighting:
-    """The call, counted after the newest of its kind that ended alike."""
+    """Count the call after the newest of its kind that ended alike."""
     before = next((other for other in reversed(earlier) if call.same_outcome(other)), None)
     if before is None or before.epoch != call.epoch:
         return call

@@ -9,21 +9,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from tui_agent.core.events import FailureKind, Level, VerdictRecord
+from tui_agent.core.events import BreakerSet, FailureKind, Level, VerdictRecord
 from tui_agent.core.evolve import evolve
-from tui_agent.core.recovery.iteration import CallResult, CallStatus, Iteration, command_of
+from tui_agent.core.recovery.detector import Account, Beginning, Detector, Standing, Step
+from tui_agent.core.recovery.iteration import CallResult, CallStatus, command_of
+from tui_agent.core.recovery.parameters import Count, Parameters
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import failure_signature
-from tui_agent.core.recovery.verdict import BREAKER, silent, verdict
+from tui_agent.core.recovery.verdict import verdict
 from tui_agent.core.tool_facts import ACTING, Effect, named
 
 if TYPE_CHECKING:
-    from tui_agent.core.recovery.policy import RecoveryPolicy
+    from tui_agent.core.events import Kept
+
+
+class BreakerParameters(Parameters):
+    """Tools that fail over different inputs."""
+
+    breaker: bool = True
+    """A tool that fails over different inputs is left out for a while."""
+    breaker_failures: Count = 5
+    """Failures in a row that open it."""
+    breaker_iterations: Count = 3
+    """Steps for which it is left out the first time; doubled when the probe fails."""
 
 
 class BreakerPhase(StrEnum):
@@ -53,10 +66,14 @@ class BreakerState:
 
 
 @dataclass(frozen=True)
-class ToolBreakers:
+class ToolBreakers(Detector[BreakerParameters]):
     """Breakers by tool; a tool without one is closed. `opened` are those that opened in the last iteration, `kept`
     those that had failed as often and stay because nothing can be done without them.
     """
+
+    name = "breaker"
+    parameters = BreakerParameters
+    off = {"breaker": False}
 
     states: dict[str, BreakerState] = field(default_factory=dict)
     opened: tuple[str, ...] = ()
@@ -67,22 +84,27 @@ class ToolBreakers:
     known: bool = False
     """The tools of the run are known."""
 
+    @classmethod
+    def rungs(cls, policy: BreakerParameters) -> frozenset[str]:
+        return frozenset({"guide", "withhold"}) if policy.breaker else frozenset()
+
     def open_tools(self, *, active: bool) -> frozenset[str]:
-        """Tools left out of the list now. Where the policy has no breaker, only those opened by hand."""
+        """Name the tools that are left out of the list now. If the policy has no breaker, only those opened by hand."""
         return frozenset(
             tool
             for tool, state in self.states.items()
             if state.phase is BreakerPhase.OPEN and (active or state.by_hand)
         )
 
-    def apply(self, iteration: Iteration, policy: RecoveryPolicy) -> ToolBreakers:
+    def apply(self, step: Step[BreakerParameters]) -> ToolBreakers:
         """Fold a finished iteration: results in call order, then the waits that end."""
+        iteration = step.iteration
         states, opened, kept, changes = self.states, dict[str, None](), dict[str, None](), self.changes
         acting = self.acting if self.known else self.acting | _acting(one.tool for one in iteration.results)
         for result in iteration.results:
             changes += result.changed
             old = states.get(result.tool)
-            new = _after(old, result, iteration.number, policy, changes)
+            new = _after(old, result, iteration.number, step.policy, changes)
             if new is old:
                 continue
             if new and new.phase is BreakerPhase.OPEN and _is_last(result.tool, acting, states):
@@ -104,42 +126,61 @@ class ToolBreakers:
             self, states=states, opened=tuple(opened), kept=tuple(kept), changes=changes, acting=acting
         )
 
-    def set_by_hand(self, tool: str, *, opened: bool) -> ToolBreakers:
-        """The operator opens a breaker, until they close it, or closes it."""
+    def _set_by_hand(self, event: BreakerSet, _: BreakerParameters) -> ToolBreakers:
+        """Open a breaker until the operator closes it, or close it."""
+        tool = event.tool
         if named(tool).effect is Effect.DIALOGUE:
             return self
-        if not opened:
+        if not event.open:
             return evolve(self, states=_without(self.states, tool)) if tool in self.states else self
         state = self.states.get(tool, BreakerState())
         by_hand = evolve(state, phase=BreakerPhase.OPEN, by_hand=True, reopen_at=0)
         return evolve(self, states={**self.states, tool: by_hand})
 
-    def next_run(self, tools: Sequence[str] = (), effects: Mapping[str, str] | None = None) -> ToolBreakers:
-        """What a new run begins with: what the operator opened stays open, everything counted is forgotten.
+    hears = {BreakerSet: _set_by_hand}
 
-        `tools` of the run; `effects`: what they may do, where it is known.
-        """
-        kept = {tool: state for tool, state in self.states.items() if state.by_hand}
-        return ToolBreakers(
-            {tool: BreakerState(BreakerPhase.OPEN, by_hand=True) for tool in kept},
-            acting=_acting(tools, effects or {}),
-            known=bool(tools),
-        )
+    def next_run(self, run: Beginning[BreakerParameters]) -> ToolBreakers:
+        """What the operator opened stays open, everything counted is forgotten."""
+        tools, effects = run.event.tools, run.event.effects
+        by_hand = {
+            tool: BreakerState(BreakerPhase.OPEN, by_hand=True)
+            for tool, state in self.states.items()
+            if state.by_hand
+        }
+        breakers = ToolBreakers(by_hand, acting=_acting(tools, effects or {}), known=bool(tools))
+        kept = run.event.kept if run.policy.persist else None
+        return breakers if kept is None else breakers.with_kept(kept)
 
-    def verdict(self) -> VerdictRecord:
+    def with_kept(self, kept: Kept) -> ToolBreakers:
+        """Take over the breakers of an earlier run: those that were open let one call through."""
+        states = {
+            one.tool: BreakerState(BreakerPhase.HALF_OPEN, failures=one.failures, span=one.span)
+            for one in kept.breakers
+            if one.tool not in self.states
+        }
+        return evolve(self, states={**self.states, **states}) if states else self
+
+    def verdict(self, standing: Standing[BreakerParameters]) -> VerdictRecord:
         """`guide` when a breaker opened: the model must know that the tool is gone, and for how long."""
         if not self.opened and self.kept:
             tools = " and ".join(self.kept)
             reason = f"{tools} failed over different inputs and stays: nothing can be done without it"
             return verdict(Level.GUIDE, Rule.BREAKER_LAST_TOOL, reason)
         if not self.opened:
-            return silent(BREAKER)
+            return self.silent
         reason = "; ".join(f"{tool} is left out for {self.states[tool].span} steps" for tool in self.opened)
         return verdict(Level.GUIDE, Rule.BREAKER_OPEN, reason)
 
+    def account(self, standing: Standing[BreakerParameters], key: str, tool: str) -> Account:
+        state = self.states.get(tool)
+        if state is None:
+            return Account()
+        failures = f"{state.failures} of {standing.policy.breaker_failures} failures of different calls"
+        return Account(f"{tool}: {failures}, {state.phase.replace('_', '-')}")
+
 
 def _acting(tools: Iterable[str], effects: Mapping[str, str] | None = None) -> frozenset[str]:
-    """Those of the tools that can change something, as far as it is known."""
+    """Choose those of the tools that can change something, as far as it is known."""
     known = effects or {}
     return frozenset(
         tool for tool in tools if (known[tool] in ACTING if tool in known else not named(tool).looks_only)
@@ -147,13 +188,13 @@ def _acting(tools: Iterable[str], effects: Mapping[str, str] | None = None) -> f
 
 
 def _is_last(tool: str, acting: frozenset[str], states: Mapping[str, BreakerState]) -> bool:
-    """Whether nothing could be done any more without this tool."""
+    """Tell if nothing could be done any more without this tool."""
     left = (one for one in acting if one != tool)
     return tool in acting and all(one in states and states[one].phase is BreakerPhase.OPEN for one in left)
 
 
 def _after(
-    old: BreakerState | None, result: CallResult, iteration: int, policy: RecoveryPolicy, changes: int
+    old: BreakerState | None, result: CallResult, iteration: int, policy: BreakerParameters, changes: int
 ) -> BreakerState | None:
     # Without its dialogue an agent can neither end nor ask.
     if result.facts.effect is Effect.DIALOGUE or (old is not None and old.by_hand):

@@ -8,44 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING
 
 from tui_agent.core.names import Level
 from tui_agent.core.values import VerdictRecord
-
-if TYPE_CHECKING:
-    from tui_agent.core.recovery.rules import Rule
-
-RING = "ring"
-ATTEMPTS = "attempts"
-TRIALS = "trials"
-STREAK = "streak"
-COGNITION = "cognition"
-FORM = "form"
-STUCK = "stuck"
-BREAKER = "breaker"
-MODEL = "model"
-IMPLICIT = "implicit"
-
-DETECTORS = (TRIALS, ATTEMPTS, FORM, RING, STREAK, COGNITION, STUCK, BREAKER, MODEL, IMPLICIT)
-"""The detectors in the order in which ties are settled: the one that knows most about the cause first."""
 
 NOTHING = VerdictRecord(level=Level.CONTINUE, detector="")
 """The verdict when no detector has one."""
 
 
-def verdict(level: Level, rule: Rule, reason: str) -> VerdictRecord:
-    """The verdict of the rule's detector."""
-    return VerdictRecord(level=level, detector=rule.partition(".")[0], reason=reason, rule=rule.value)
+def verdict(level: Level, rule: str, reason: str) -> VerdictRecord:
+    """Make the verdict of the detector whose rule this is (`recovery.rules`)."""
+    return VerdictRecord(level=level, detector=rule.partition(".")[0], reason=reason, rule=str(rule))
 
 
 @cache
 def silent(detector: str) -> VerdictRecord:
-    """The verdict of a detector that has nothing to say."""
+    """Make the verdict of a detector that has nothing to say."""
     return VerdictRecord(level=Level.CONTINUE, detector=detector)
 
 
 def strongest(verdicts: Iterable[VerdictRecord]) -> VerdictRecord:
-    """The verdict of the highest level; of equals the first, so callers give them in the order of `DETECTORS`."""
+    """Choose the verdict of the highest level; of equals the first, so callers keep the order of the detectors."""
     said = [record for record in verdicts if record.reason or record.level is not Level.CONTINUE]
     return max(said, key=lambda record: record.level.rank, default=NOTHING)

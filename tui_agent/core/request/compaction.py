@@ -18,7 +18,9 @@ from tui_agent.core.events import Compacted, CompactionFailed, CompactionStarted
 from tui_agent.core.framed import cleaned
 from tui_agent.core.projections.entries import CallEntry
 from tui_agent.core.projections.history import Group, History, estimate_tokens
+from tui_agent.core.recovery.attempts import AttemptLedger
 from tui_agent.core.recovery.repetition import REPEATED
+from tui_agent.core.recovery.ring import ErrorRing
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request.window import messages_in_window, tokens_in_window, tokens_of
 from tui_agent.core.state import RunState
@@ -241,13 +243,13 @@ def _open_failures(state: RunState) -> Iterator[str]:
 
 
 def _blocked(state: RunState) -> Iterator[str]:
-    for entry in state.recovery.attempts.entries.values():
+    for entry in state.recovery.of(AttemptLedger).entries.values():
         if entry.blocked:
             yield f"{entry.tool} {json.dumps(dict(entry.input), ensure_ascii=False)}: {entry.last_message}"
 
 
 def _ring(state: RunState) -> Iterable[str]:
-    slots = (slot for slot in state.recovery.ring.slots if slot is not None)
+    slots = (slot for slot in state.recovery.of(ErrorRing).slots if slot is not None)
     return (f"{slot.kind.in_words}, {slot.tool}: {slot.message}" for slot in slots)
 
 

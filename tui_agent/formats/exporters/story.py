@@ -14,6 +14,7 @@ from tui_agent.core.fold import apply
 from tui_agent.core.projections.entries import Entry, NoteEntry, OperatorEntry, OutcomeEntry
 from tui_agent.core.projections.metrics import Metrics, Usage
 from tui_agent.core.projections.timeline import TimelineLine
+from tui_agent.core.recovery.cognition import CognitiveState
 from tui_agent.core.state import RunState
 from tui_agent.formats.exporters.wording import rate, without_repeats
 
@@ -179,7 +180,7 @@ class _StoryBuilder:
 
     def _verdict(self, event: events.VerdictReached, items: list[Item]) -> None:
         recovery = self.state.recovery
-        shown = recovery.cognition.shown(recovery.policy)
+        shown = recovery.of(CognitiveState).shown(recovery.policy)
         run = self.runs[-1].number if self.runs else 0
         self.samples.append(Sample(self.step, run, event.iteration, shown, event.level, self.failed))
         if event.level is events.Level.CONTINUE:

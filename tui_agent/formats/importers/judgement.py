@@ -25,8 +25,11 @@ from tui_agent.core.decision.tool_calls import arguments_of, as_error
 from tui_agent.core.evolve import evolve
 from tui_agent.core.fold import RESULTS, apply_judged
 from tui_agent.core.names import unanswered
+from tui_agent.core.recovery.attempts import AttemptLedger
 from tui_agent.core.recovery.policy import RecoveryPolicy, policy_of_run, preset
 from tui_agent.core.recovery.rules import Rule
+from tui_agent.core.recovery.stuck import StuckPatterns
+from tui_agent.core.recovery.tool_breaker import ToolBreakers
 from tui_agent.core.state import RunState
 from tui_agent.formats.importers.values import equal_ones
 
@@ -245,7 +248,8 @@ class Judge:
     def _refusals(self, reply: events.ReplyFinished) -> None:
         """Calls that would not have run although the recording says that they did; each is marked once."""
         recovery = self.state.recovery
-        if not (recovery.attempts.entries or recovery.stuck.patterns or recovery.breakers.states):
+        breakers, stuck = recovery.of(ToolBreakers), recovery.of(StuckPatterns)
+        if not (recovery.of(AttemptLedger).entries or stuck.patterns or breakers.states):
             return  # nothing that refuses a call
         if all(recovery.permit(call.name, call.key).allowed for call in reply.calls) and len(reply.calls) < 2:
             return

@@ -14,6 +14,9 @@ from rich.cells import cell_len
 from tui_agent.call_names import subject_of
 from tui_agent.core.badge import badge_of
 from tui_agent.core.names import MODEL_CALL, OF_NO_FAILURE, REPLY_FORM, Level
+from tui_agent.core.recovery.model_faults import ModelFaults
+from tui_agent.core.recovery.ring import ErrorRing
+from tui_agent.core.recovery.stuck import StuckPatterns
 from tui_agent.frontend.lines.glyphs import BADGES, EMPTY, LEVELS, OUTCOMES
 from tui_agent.frontend.lines.outlook import next_step
 from tui_agent.frontend.lines.styled import Line, Span, clip, fit_middle, justified, width_of
@@ -75,7 +78,7 @@ def is_calm(state: RunState) -> bool:
     last steps.
     """
     incidents, verdict = state.metrics.incidents, state.verdict
-    if state.escalation is not None or state.recovery.ring.filled:
+    if state.escalation is not None or state.recovery.of(ErrorRing).filled:
         return False
     if state.running and verdict is not None and verdict.level.rank >= Level.PIVOT.rank:
         return False
@@ -146,9 +149,12 @@ def _calm(state: RunState, width: int, *, alone: bool) -> Line:
         parts.append((Span(left if ended is not None else f"○ {left}", "warn"),))
     elif ended is None and stuck is None:
         well = (Span("✓ ", "ok"), Span("all is well", "muted"))
-        if alone and not state.recovery.ring.filled:
+        if alone and not state.recovery.of(ErrorRing).filled:
             said = " all is well" if incidents.failures else " nothing failed"
-            well = (Span(" ".join(EMPTY for _ in state.recovery.ring.slots), "faint"), Span(said, "muted"))
+            well = (
+                Span(" ".join(EMPTY for _ in state.recovery.of(ErrorRing).slots), "faint"),
+                Span(said, "muted"),
+            )
         parts.append(well if alone or state.run.number else (Span("○ nothing has failed yet", "muted"),))
     cognition = state.recovery.policy.cognition
     if state.running and cognition != "off" and stuck is None and not _silent(state):
@@ -177,13 +183,15 @@ def _stuck(state: RunState) -> Span | None:
 def _without_failure(state: RunState, verdict: events.VerdictReached) -> bool:
     """Nothing failed in the step that the verdict is about."""
     last = state.recovery.last
-    return verdict.detector == "stuck" or (last is not None and not last.failed and bool(verdict.reason))
+    return verdict.detector == StuckPatterns.name or (
+        last is not None and not last.failed and bool(verdict.reason)
+    )
 
 
 def _silent(state: RunState) -> bool:
     """The model does not reply, and the policy goes by a chance: it is of steps that the model takes."""
     recovery = state.recovery
-    return recovery.policy.cognition == "chance" and recovery.faults.last is not None
+    return recovery.policy.cognition == "chance" and recovery.of(ModelFaults).last is not None
 
 
 def _note_words(state: RunState) -> str:

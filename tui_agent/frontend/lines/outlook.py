@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tui_agent.core.recovery.cognition import CognitiveState
 from tui_agent.frontend.lines.glyphs import FALLING, LEVEL, RISING
 from tui_agent.frontend.lines.styled import Span
 
@@ -42,7 +43,7 @@ def trend(history: Sequence[float], value: float) -> str:
 
 def next_step(state: RunState) -> tuple[Span, ...]:
     """The figure that the policy goes by, in words: the chance of the next step, or the confidence."""
-    cognition, policy = state.recovery.cognition, state.recovery.policy
+    cognition, policy = state.recovery.of(CognitiveState), state.recovery.policy
     value = cognition.shown(policy)
     direction = trend([each for _, each in cognition.history[-2:]], value)
     if policy.cognition == "chance":

@@ -7,31 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tui_agent.core.names import PolicyName
+from tui_agent.core.recovery.detectors import DETECTORS
+from tui_agent.core.recovery.policy import UNJUDGED
 from tui_agent.lab.bench.advisers import Kind as Adviser
 from tui_agent.lab.bench.peers import DoomLoop, GeminiCli, NoPeer, OpenHands, Peer
 
-_NONE: dict[str, Any] = {
-    "text_only": "answer",
-    "reads_text": False,
-    "cut_replies": 0,
-    "search_results": False,
-    "findings": False,
-    "work_only": False,
-    "note": "none",
-    "ring": "off",
-    "attempts": "off",
-    "trials": "off",
-    "denials_limit": 0,
-    "streak": "off",
-    "form": "off",
-    "cognition": "off",
-    "model_faults": "terminal",
-    "stuck": False,
-    "implicit": False,
-    "verify_claims": False,
-    "breaker": False,
-    "closing_turn": False,
-}
+_NONE = {**UNJUDGED, "form": "off", "cut_replies": 0, "note": "none"}
+"""No recovery at all: nothing is judged, no reply is continued, and nothing is said."""
 _RETRIES = {**_NONE, "model_faults": "retry"}
 
 
@@ -66,18 +48,7 @@ class Contestant:
                 return NoPeer()
 
 
-LEFT_OUT: Mapping[str, Mapping[str, Any]] = {
-    "trials": {"trials": "off"},
-    "attempts": {"attempts": "off", "trials": "off"},
-    "form": {"form": "count"},
-    "ring": {"ring": "off"},
-    "streak": {"streak": "off"},
-    "cognition": {"cognition": "off"},
-    "stuck": {"stuck": False},
-    "breaker": {"breaker": False},
-    "model": {"model_faults": "terminal"},
-    "implicit": {"implicit": False, "verify_claims": False},
-}
+LEFT_OUT: Mapping[str, Mapping[str, Any]] = {detector.name: detector.off for detector in DETECTORS}
 """`combined` without each of its detectors, by the detector's name."""
 
 CONTESTANTS: Mapping[str, Contestant] = {

@@ -17,6 +17,7 @@ from pathlib import Path
 from tui_agent.core import events
 from tui_agent.core.fold import apply
 from tui_agent.core.recovery.claims import claims_tests_pass, files_claimed
+from tui_agent.core.recovery.implicit import ImplicitFailures
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.state import RunState
 from tui_agent.formats.importers.load import Imported, judge
@@ -105,7 +106,7 @@ def _count(total: Counted, file: Path, run: Imported) -> None:
     last = max((at for at, event in enumerate(judged) if isinstance(event, events.ReplyFinished)), default=-1)
     state, notes = RunState(), 0
     for at, event in enumerate(judged):
-        implicit = state.recovery.implicit
+        implicit = state.recovery.of(ImplicitFailures)
         if isinstance(event, events.ReplyFinished):
             untold = bool(files_claimed(event.text, implicit.unshown, only=not implicit.called))
             total.of_files += untold and at == last
@@ -124,7 +125,7 @@ def _count(total: Counted, file: Path, run: Imported) -> None:
         state = apply(state, event)
         if not isinstance(event, events.IterationFinished):
             continue
-        implicit, step = state.recovery.implicit, event.iteration
+        implicit, step = state.recovery.of(ImplicitFailures), event.iteration
         place = (file.name, run.index + 1, solved)
         notes += len(implicit.remarks)
         total.firings += [Firing(*place, one.rule.value, step, one.reason) for one in implicit.remarks]

@@ -1,0 +1,64 @@
+"""Parameters that several parts of recovery go by, and the types of numbers that parameters are made of.
+
+Those of one detector stand in its own file, in a class that adds them to these. `policy` puts all of them together.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tui_agent.core.recovery.findings import LARGEST_CODE
+
+Count = Annotated[int, Field(ge=1)]
+CountFrom0 = Annotated[int, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Seconds = Annotated[float, Field(ge=0)]
+FindingCode = Annotated[int, Field(ge=1, le=LARGEST_CODE)]
+# The length is a limit of its own: counted in the pattern, it took 90 ms of every start to compile.
+ProgramName = Annotated[str, Field(max_length=120, pattern=r"^[\w.+-]+( [\w:.+-]+)?$")]
+
+
+class Parameters(BaseModel):
+    """Those that belong to no detector, and the two switches by which several count."""
+
+    # A class that only hands its fields on needs no validator: only the policy is built.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    name: str = "combined"
+    """The preset it was made from."""
+
+    text_only: Literal["failure", "answer", "failure_once"] = "failure_once"
+    """A reply without a call: always a failure (Forge), always the answer, or once a failure after a failing step."""
+    reads_text: bool = True
+    """Text that is a call is carried out as one, and text that repeats the engine's own words or itself is
+    no answer."""
+    search_results: bool = True
+    """A search or comparison that finds nothing (exit code 1 without an error text) is a result, not a failure."""
+    work_only: bool = True
+    """A success that did no work does not count: `finish`, a plan, and a write that changes nothing."""
+    findings: bool = True
+    """Exit codes by which test runners, linters and compilers say what they found are results, not failures."""
+    finding_codes: dict[ProgramName, tuple[FindingCode, ...]] = {}
+    """Further programs (`checker`, or `checker lint`) with the exit codes that mean findings."""
+    error_prefix: Literal["every_tool", "mute_tools"] = "mute_tools"
+    """When text that starts with `Error:` is a failure: from every tool (HPD), or from tools without a better way."""
+    note: Literal["merged", "forge", "gigi", "funnelcanary", "none"] = "merged"
+    """What the model reads after a failure, beside the tool results."""
+
+    attempts_key: Literal["canonical", "as_sent"] = "canonical"
+    """What makes calls the same: canonical input, or the JSON in the order as sent (Gigi)."""
+    trials: Literal["off", "count"] = "count"
+    """A failure after a change of the workspace: a repeat like any other, or a trial, which is never blocked."""
+    form: Literal["off", "count", "ladder"] = "ladder"
+    """Replies that break the form: counted as failures like others, or by a ladder of their own; "off": not judged."""
+
+    playbook: bool = True
+    """What recovered failures in earlier runs is counted. The note says it when there is enough evidence."""
+    playbook_elsewhere: bool = False
+    """When nothing is known of this workspace, the note says what worked in your others."""
+    persist: bool = False
+    """Failures of a call and of a tool count on in the next run, while the workspace has not changed since the last."""
+    closing_turn: bool = True
+    """Before recovery ends a run, one more reply and its calls (`combined` alone)."""
