@@ -37,8 +37,8 @@ class AppendLog(Sequence[T], Generic[T]):
     def append(self, item: T) -> AppendLog[T]:
         """This log followed by `item`.
 
-        Where a longer version exists already and holds an equal item at this place (a replay that was sought
-        back), its memory is shared again; where it holds another (a fork), the prefix is copied.
+        If a longer version exists already and holds an equal item at this place (a replay that was sought
+        back), its memory is shared again; if it holds another (a fork), the prefix is copied.
         """
         items, length = self._items, self._length
         if length == len(items):

@@ -1,7 +1,8 @@
-"""The badge: where a run stands, in one word, by the strongest thing that is said of it.
+"""The badge: the state of a run in one word, by the strongest statement about it.
 
-It is shown beside the outlook for the next step and in the strip. A question, a block, a model call that is tried
-again or a poor outlook is never called CONTINUE; cognition's own strategy counts only where nothing stronger is said.
+It is shown beside the outlook for the next step and in the strip. A question, a block, a model call that is
+tried again or a poor outlook is never called CONTINUE; cognition's own strategy counts only if nothing
+stronger is said.
 """
 
 from __future__ import annotations

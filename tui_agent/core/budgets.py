@@ -30,7 +30,7 @@ _NO_LIMIT = re.compile(r"\b(?:without|unlimited|no limit)\b", re.IGNORECASE)
 
 
 class _Kind(NamedTuple):
-    """What a budget measures: of the run or the session, in words, and how an amount is written."""
+    """The measure of a budget: of the run or the session, in words, and the form of an amount."""
 
     whose: str
     did: str
@@ -69,7 +69,7 @@ BUDGETS: dict[str, _Kind] = {
 
 @dataclass(frozen=True)
 class Spending:
-    """What was used of one budget."""
+    """The used part of one budget."""
 
     key: str
     used: float
@@ -105,7 +105,9 @@ class Spending:
         return f"go on, up to {self.kind.written(self.raised())}", WITHOUT
 
     def limit_in(self, text: str) -> float | None:
-        """The new limit that an answer names, `inf` for none; None where it names no limit above what was used."""
+        """The new limit that an answer names, `inf` for none; None if it names no limit above the used
+        amount.
+        """
         if text == self.options()[0]:
             return self.raised()
         if _NO_LIMIT.search(text):
@@ -120,7 +122,7 @@ class Spending:
 
 
 def more_in(text: str) -> float | None:
-    """How many more an answer names, `inf` for no limit; None where it names no number."""
+    """The number of further units that an answer names, `inf` for no limit; None if it names no number."""
     if _NO_LIMIT.search(text):
         return float("inf")
     found = _AMOUNT.search(text)
@@ -157,7 +159,9 @@ def near(state: RunState) -> Spending | None:
 
 
 def warning(state: RunState, spent: Spending) -> str:
-    """What the operator reads before the end of a budget: how much is used, and for how long the rest will do."""
+    """A sentence for the operator before the end of a budget: the used part, and the steps for which the rest
+    will do.
+    """
     kind, metrics = spent.kind, state.metrics
     text = f"{spent.in_words().rstrip('.')} ({spent.share:.0%})."
     worked = metrics.session_worked if kind.whose == "session" else metrics.worked

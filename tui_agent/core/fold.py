@@ -256,7 +256,7 @@ _LONGEST_TITLE = 72
 
 
 def title_of(task: str) -> str:
-    """A session's title where nobody gave one: the task's first line, clipped."""
+    """A session's title if nobody gave one: the task's first line, clipped."""
     line = next((line.strip() for line in task.splitlines() if line.strip()), "")
     return clipped(line, _LONGEST_TITLE)
 

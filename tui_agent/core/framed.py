@@ -1,8 +1,8 @@
 """Words of others within words of ours: tool output, errors, names, what an agent, a hook or a server says.
 
-A model, and a person, must see where such words end. Whatever stands in them, they end where `framed` says so: they
-hold no character that is acted on or hidden, no mark by which a message of ours or of another agent's ends or begins,
-and no line of theirs begins where one of ours could.
+A model, and a person, must see the end of such words. Whatever stands in them, they end at the mark of
+`framed`: they hold no character that is acted on or hidden, no mark by which a message of ours or of another
+agent's ends or begins, and no line of theirs begins as one of ours could.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from tui_agent.terminal_text import sanitize
 
 MARK = "  | "
-"""What each line of a text of several lines begins with."""
+"""The beginning of each line of a text of several lines."""
 _ENDS = r"(?:\s{0,9}/?\s{0,9}>|\s{1,9}[\w:-]{1,40}\s{0,9}=)"
 _TAGS = re.compile(
     r"<(?=\s{0,9}/\s{0,9}[A-Za-z_|])"
@@ -23,7 +23,7 @@ _TAGS = re.compile(
     r"|<(?=\|)|\[(?=/?INST\b|/?SYS\b)",
     re.IGNORECASE,
 )
-"""Where a tag begins that ends something, or by which a chat's templates and agents mark who speaks."""
+"""The beginning of a tag that ends something, or by which a chat's templates and agents mark who speaks."""
 _CLOSES = re.compile(r"<(?=\s{0,9}/\s{0,9}[A-Za-z_|]|\|)")
 _OPENED = {"<": "‹", "[": "⟦"}
 

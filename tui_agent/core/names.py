@@ -30,30 +30,30 @@ BUDGET_KEYS = (
 
 OutputForm = Literal["text", "json", "jsonl"]
 OUTPUT_FORMS: tuple[OutputForm, ...] = get_args(OutputForm)
-"""What `run` prints."""
+"""The form of what `run` prints."""
 
 SandboxMode = Literal["auto", "off", "require"]
 """`--sandbox`: what works here, none, or no start without one."""
 SANDBOX_MODES: tuple[SandboxMode, ...] = get_args(SandboxMode)
 OnEscalation = Literal["partial", "continue", "stop"]
 OnLimit = Literal["wait", "fallback", "stop"]
-"""What happens by itself where a model's limit of use is reached."""
+"""The way on by itself when a model's limit of use is reached."""
 ON_LIMIT: tuple[OnLimit, ...] = get_args(OnLimit)
 LONGEST_WAIT = 21_600.0
 """Seconds that a run waits by itself for a limit to reset, unless the operator chose a time."""
 
 
 def unanswered(policy: str, chosen: OnEscalation | None) -> OnEscalation:
-    """What happens where an operator would be asked and nobody is there: as chosen, else by the policy."""
+    """The way on when an operator would be asked and nobody is there: as chosen, else by the policy."""
     return chosen or ("continue" if policy == "combined" else "partial")
 
 
 ON_ESCALATION: tuple[OnEscalation, ...] = get_args(OnEscalation)
-"""What `run` does where an operator would be asked."""
+"""The answer of `run` when an operator would be asked."""
 
 
 class Decision(StrEnum):
-    """What a permission rule makes of a call."""
+    """The decision of a permission rule on a call."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -77,7 +77,7 @@ class _Worded(StrEnum):
 
 
 class FailureKind(_Worded):
-    """What went wrong."""
+    """The kind of a fault."""
 
     NO_TOOL_CALL = "no_tool_call", "no tool call"
     INVALID_TOOL_CALL = "invalid_tool_call", "invalid call"
@@ -136,7 +136,7 @@ class Mode(StrEnum):
 
 
 class Phase(StrEnum):
-    """What the run is doing now."""
+    """The present activity of the run."""
 
     IDLE = "idle"
     READY = "ready"
@@ -180,7 +180,7 @@ class Approval(StrEnum):
 
     @property
     def words(self) -> str:
-        """What it means where no permission rule applies."""
+        """The decision if no permission rule applies."""
         return {
             "plan": "it reads and plans: edits are refused, commands ask you first",
             "ask": "edits and commands ask you first",
@@ -198,7 +198,7 @@ def next_approval(mode: str) -> str:
 
 
 READS_ONLY = "reads only"
-"""What let a call run unasked that is known to do nothing but read."""
+"""The permission of a call that is known to do nothing but read."""
 RAN_UNASKED = f"ran unasked: {READS_ONLY}"
 """How people read that."""
 

@@ -101,7 +101,7 @@ def _confidence(state: RunState) -> str:
 
 
 def meaningful_text(state: RunState) -> str:
-    """The newest text of the run that says something; the newest of all where none does."""
+    """The newest text of the run that says something; the newest of all if none does."""
     newest = ""
     for text in state.history.texts(state.run.number):
         text = text.strip()

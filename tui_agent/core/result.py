@@ -16,7 +16,7 @@ from tui_agent.core.state import RunState
 
 @dataclass(frozen=True)
 class RunResult:
-    """Field for field the object on standard output. Times in seconds, money in USD, None where unknown."""
+    """Field for field the object on standard output. Times in seconds, money in USD, None if unknown."""
 
     session_id: str
     outcome: Outcome

@@ -23,7 +23,7 @@ SUMMARY_TRIES = 3
 
 @dataclass(frozen=True)
 class SessionFacts:
-    """What holds for the whole session."""
+    """Values for the whole session."""
 
     id: str = ""
     workspace: str = ""
@@ -37,7 +37,7 @@ class SessionFacts:
     policy: str = ""
     model: str = ""
     approve: events.Approval | None = None
-    """What the next run uses, where it was chosen already; approvals apply at once."""
+    """Values for the next run, if they were chosen already; approvals apply at once."""
     raised: Mapping[str, float | None] = field(default_factory=dict)
     """Budgets of the session that the operator raised; None: without a limit."""
     rules: frozenset[str] = frozenset()
@@ -65,7 +65,7 @@ class RunFacts:
     iteration: int = 0
     max_iterations: int = 50
     more_steps: int = 0
-    """As many more are offered where an operator is there; 0: the run ends then."""
+    """As many more are offered if an operator is there; 0: the run ends then."""
     limits: Mapping[str, float] = field(default_factory=dict)
     """Budgets by their keys (`core.budgets`), as they are now."""
     budget_warning: float = 0.8
@@ -157,11 +157,11 @@ class RunState:
     waiting: events.LimitWaitStarted | None = None
     """The run waits for a limit to reset, before the next call."""
     budget_answer: events.EscalationAnswered | None = None
-    """What was answered when a budget was used up."""
+    """The answer when a budget was used up."""
     warned: frozenset[str] = frozenset()
     """Budgets whose end is near, as the operator knows."""
     answer: events.EscalationAnswered | None = None
-    """What was answered to the question of this verdict or fault."""
+    """The answer to the question of this verdict or fault."""
     text_answer: str | None = None
     """The answer that the model has given, once the run is to end with it."""
     cut_text: str = ""
@@ -169,9 +169,9 @@ class RunState:
     closing: events.ClosingTurnOpened | None = None
     """The run ends after one more turn, which goes on or has ended."""
     closing_words: str = ""
-    """What the model says in that turn."""
+    """The model's words in that turn."""
     interrupted: bool = False
-    """What was under way was cut short and is to be closed."""
+    """Work under way was cut short and is to be closed."""
     unpriced_noticed: bool = False
     """The operator knows that the cost of this run is known in part only."""
     stop: events.StopRequested | None = None
@@ -186,11 +186,11 @@ class RunState:
     known_files: KnownFiles = field(default_factory=KnownFiles)
     """Files of the workspace as the model last read or wrote them."""
     hook_context: tuple[str, ...] = ()
-    """What hooks said in this iteration; it joins the note."""
+    """Words of hooks in this iteration; they join the note."""
     servers: dict[str, events.ServerChanged] = field(default_factory=dict)
     """The MCP servers of this process by name, each as it stood last."""
     server_questions: tuple[events.ServerAsked, ...] = ()
-    """What the operator is asked because of a server."""
+    """The question to the operator because of a server."""
     lanes: Mapping[str, RunState] = field(default_factory=dict)
     """The sub-agents at work, by the run's calls that started them."""
 
@@ -214,7 +214,7 @@ class RunState:
 
     @property
     def asked(self) -> events.EscalationRaised | events.ApprovalAsked | None:
-        """What the operator is asked first, by the run or by a sub-agent."""
+        """The first question to the operator, by the run or by a sub-agent."""
         for one in (self, *self.lanes.values()):
             if one.escalation is not None or one.approvals:
                 return one.escalation or one.approvals[0]

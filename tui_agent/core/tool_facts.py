@@ -1,4 +1,4 @@
-"""What is known of a tool: what its calls may do, and how they are named, shown and counted.
+"""Facts about a tool: the effect of its calls, and how they are named, shown and counted.
 
 A tool's class declares it (`tools.tool.Tool`). `own_tools` keeps a copy for this program's own tools, made from their
 classes, so that a recording is read and judged without them. The facts of any other tool stand in its calls' events.
@@ -16,7 +16,7 @@ from tui_agent.core.own_tools import ROWS
 
 
 class Effect(StrEnum):
-    """What a call may do: decides approval, order in a batch, and what a time-out leaves unknown."""
+    """The effect of a call: decides approval, order in a batch, and the state that a time-out leaves unknown."""
 
     READ = "read"
     WRITE = "write"
@@ -42,7 +42,7 @@ ACTING = frozenset({Effect.WRITE, Effect.COMMAND})
 
 
 class Use(StrEnum):
-    """What is done with an argument of a tool."""
+    """The use of an argument of a tool."""
 
     READS = "reads"
     """It is a path, or several: what stands there is read or listed."""
@@ -68,7 +68,7 @@ class ToolFacts:
 
     effect: Effect | None = None
     uses: Uses = field(default_factory=dict)
-    """What a call does with each of its arguments."""
+    """The use of each of a call's arguments."""
     subject: str = ""
     """The argument that names a call in a line, without the others; "": the most telling one, and the others."""
     beside: tuple[tuple[str, str], ...] = ()
@@ -76,7 +76,7 @@ class ToolFacts:
     label: str = ""
     """The name of the tool in a line of an event; "": its own."""
     looks: Looks = ""
-    """What a call shows, if it does nothing else."""
+    """The thing that a call shows, if it does nothing else."""
     works: bool = True
     """A call that succeeds says something about the work."""
     acts: bool = False
@@ -140,7 +140,7 @@ def facts_of(call: OfTool) -> ToolFacts:
 
 
 def carried(tool: str, facts: ToolFacts) -> ToolFacts | None:
-    """What the events of a tool's calls have to say of it; None: no more than is known without them."""
+    """Facts that the events of a tool's calls have to carry; None: no more than is known without them."""
     return None if tool in OWN or facts == _ANYTHING else facts
 
 

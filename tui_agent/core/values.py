@@ -40,7 +40,7 @@ class CallProblem(Value):
     message: str
     input: dict[str, JsonValue] = {}
     rule: str = ""
-    """Id of the rule of form that it breaks, where there is one."""
+    """Id of the rule of form that it breaks, if there is one."""
 
 
 class ToolCall(Value):
@@ -52,14 +52,16 @@ class ToolCall(Value):
     key: str = ""
     """Identity of the call, computed from the exact arguments when the reply was parsed."""
     effect: Literal["", "read", "write", "command", "network", "dialogue", "task"] = ""
-    """What the tool may do; empty where it is not known (a recording of another agent)."""
+    """The tool's effect; empty if it is not known (a recording of another agent)."""
     facts: ToolFacts | None = None
     """The facts of a tool that is none of this program's own; None: its name says them, or nothing does."""
     problem: CallProblem | None = None
 
 
 class Carried(Value):
-    """What a provider wants back with this reply in later requests, exactly as it came. Nobody else is sent it."""
+    """Fields that a provider wants back with this reply in later requests, exactly as they came. No other
+    provider gets them.
+    """
 
     provider: str
     """As litellm names it."""
@@ -67,7 +69,7 @@ class Carried(Value):
     """Fields of the assistant message: `thinking_blocks`, `reasoning_items`, `reasoning_details`,
     `provider_specific_fields`."""
     signatures: tuple[str, ...] = ()
-    """One for each call, in order; empty where a call has none."""
+    """One for each call, in order; empty if a call has none."""
     calls: tuple[dict[str, JsonValue], ...] = ()
     """Fields of the provider's own in the calls, one for each call, in order."""
     reasoning: bool = False
@@ -77,7 +79,7 @@ class Carried(Value):
 
 
 class Suggestion(Value):
-    """What earlier runs know of a failure like this one: how it was recovered, and how often that worked."""
+    """Lessons of earlier runs about a failure like this one: its repair, and how often that worked."""
 
     id: str
     """Of the repair in the playbook."""
@@ -96,7 +98,7 @@ class Suggestion(Value):
 
     @property
     def in_words(self) -> str:
-        """What the model reads of it."""
+        """The text of it that the model reads."""
         if self.form == "words":
             return f"What the operator wrote for such a failure: {self.repair}"
         how = "instead" if self.form == "instead" else "first, then the same call again"
@@ -121,15 +123,15 @@ class Failure(Value):
     unknown_effect: bool = False
     """The call may have had an effect before it failed (a command that timed out): verify before repeating."""
     rule: str = ""
-    """Id of the rule of form that the call breaks, where there is one."""
+    """Id of the rule of form that the call breaks, if there is one."""
     hint: str = ""
-    """What would help with an error of this kind in this workspace; joins the note."""
+    """Help with an error of this kind in this workspace; joins the note."""
     known: Suggestion | None = None
-    """What the playbook says; joins the note."""
+    """The playbook's words; join the note."""
 
 
 class Contradiction(Value):
-    """What a file of the workspace holds straight after a call, against the call's result."""
+    """The content of a workspace's file straight after a call, against the call's result."""
 
     path: str
     shown: str
@@ -170,7 +172,9 @@ class Kept(Value):
 
 
 class Image(Value):
-    """A picture that goes with a message of the operator's: where its copy is, and what it is; never its bytes."""
+    """A picture that goes with a message of the operator's: the place of its copy, and its kind; never its
+    bytes.
+    """
 
     name: str
     """The path as the operator named it."""
@@ -209,13 +213,13 @@ class Fault(Value):
     resets_at: float | None = None
     """When the limit that was reached resets, in seconds since 1970; None: not said."""
     asked: str = ""
-    """The model that was asked, and the address of its server where one is configured."""
+    """The model that was asked, and the address of its server if one is configured."""
     window: int | None = None
-    """Tokens of the model's window, where an overflow names it."""
+    """Tokens of the model's window, if an overflow names it."""
     prompt_tokens: int | None = None
-    """Tokens of the prompt by the provider's count, where an overflow names them."""
+    """Tokens of the prompt by the provider's count, if an overflow names them."""
     generation: str | None = None
-    """What the model wrote ("": not told), if the server says that it could not read the model's own call."""
+    """The model's own text ("": not told), if the server says that it could not read the model's call."""
 
 
 class VerdictRecord(Value):
@@ -240,7 +244,9 @@ class HeldFile(Value):
 
 
 class ParentPoint(Value):
-    """Where a forked session left its parent: the parent's id and the last event's `seq` it shares."""
+    """The point at which a forked session left its parent: the parent's id and the last event's `seq` it
+    shares.
+    """
 
     session_id: str
     seq: int

@@ -21,7 +21,7 @@ _MOST_FAILURES = 5
 
 
 def advice_due(state: RunState) -> Advise | None:
-    """The question to the advisor, once for each pivot; None where none is due."""
+    """The question to the advisor, once for each pivot; None if none is due."""
     reached, policy = state.verdict, state.recovery.policy
     if not state.run.advisor or state.advised or policy.note != "merged" or reached is None:
         return None

@@ -1,7 +1,7 @@
 """The closing turn: before recovery ends a run, the model may bring its work into its best state and say what it has.
 
-One reply and its calls, once a run. Not for an end that the operator wants, an interruption or a fault of the model,
-and only where the budgets allow one more call (`closing.turn`).
+One reply and its calls, once a run. Not for an end that the operator wants, an interruption or a fault of the
+model, and only if the budgets allow one more call (`closing.turn`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tui_agent.core.state import RunState
 COMBINED = "combined"
 
 _ROOM = 2.5
-"""What one more call may take of a budget, in average calls of the run: the last ones are the longest."""
+"""The size of one more call for a budget, in average calls of the run: the last ones are the longest."""
 
 
 def end(state: RunState, finished: events.RunFinished) -> Step:

@@ -1,4 +1,4 @@
-"""What comes next: the one place where the loop decides.
+"""The next step: the loop decides here and nowhere else.
 
 `decide(state)` is pure. The live loop carries its steps out; the repair of a torn journal, resume, forks and the
 judging of recorded runs ask the same function, so that no judgement is written twice.
@@ -115,7 +115,7 @@ _NOTHING_SAID = events.VerdictReached(iteration=0, level=NOTHING.level)
 
 
 def _after_verdict(state: RunState, reached: events.VerdictReached) -> Step | None:
-    """What the strongest verdict demands; None where the run just goes on."""
+    """The demand of the strongest verdict; None if the run just goes on."""
     match reached.level:
         case events.Level.STOP | events.Level.DEGRADE:
             return end(state, ended_by(state, reached))
@@ -161,7 +161,7 @@ def _end_by_answer(
     outcome: events.Outcome,
     chosen: Rule,
 ) -> Step:
-    """At once where the operator wants it; where nobody is there, recovery ends the run."""
+    """At once if the operator wants it; if nobody is there, recovery ends the run."""
     if answer.by == "operator":
         return Finish(partial(state, outcome, reached.reason, reached.detector, chosen))
     return end(state, partial(state, outcome, reached.reason, reached.detector, Rule.OPERATOR_ABSENT))

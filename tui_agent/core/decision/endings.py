@@ -17,7 +17,9 @@ from tui_agent.core.state import RunState
 
 
 def close_what_is_open(state: RunState) -> Iterator[events.Event]:
-    """What closes all that is open: a question without an answer, calls without a result, the iteration."""
+    """Events that close all that is open: a question without an answer, calls without a result, the
+    iteration.
+    """
     asked = state.escalation
     if asked is not None:
         yield escalation_answered(asked, "skip", INTERRUPTED, by="policy")
@@ -68,7 +70,7 @@ def partial(
 ) -> events.RunFinished:
     question = ""
     unasked = {events.Outcome.INTERRUPTED, events.Outcome.ERROR, events.Outcome.MODEL_FAILED}
-    # Who chose this end knows how to go on, and where nobody is there nobody can answer.
+    # An operator who chose this end knows how to go on, and if nobody is there nobody can answer.
     chosen = rule in {Rule.OPERATOR_STOP, Rule.OPERATOR_PARTIAL}
     asks = state.run.operator_present and not chosen and not _overflowed(state, detector)
     if asks and outcome not in unasked:

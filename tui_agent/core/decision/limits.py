@@ -19,7 +19,7 @@ _LATELY = 10
 
 
 def before_iteration(state: RunState) -> Step | None:
-    """What the bounds of the run demand before another iteration."""
+    """The demand of the run's bounds before another iteration."""
     run = state.run
     unpriced = _unpriced(state) if run.limits else None
     if unpriced is not None:
@@ -46,7 +46,7 @@ def before_iteration(state: RunState) -> Step | None:
 
 
 def _unpriced(state: RunState) -> events.Notice | None:
-    """Said once where a cost is limited and known in part only."""
+    """Said once if a cost is limited and known in part only."""
     limits = state.run.limits
     limit = limits.get("max_cost", limits.get("max_session_cost"))
     if limit is None or not state.metrics.usage.unpriced or state.unpriced_noticed:
@@ -66,16 +66,16 @@ class _Bound:
     """Of its setting."""
     reason: str
     rule: Rule
-    """Ends the run where nobody is asked."""
+    """Ends the run if nobody is asked."""
     source: str
     """Of the question."""
     options: tuple[str, ...]
     next: float
     """The bound that is offered first."""
     named: Callable[[str], float | None]
-    """The bound that an answer names, `inf` for none; None where it names no usable one."""
+    """The bound that an answer names, `inf` for none; None if it names no usable one."""
     wanted: str
-    """What an answer has to name."""
+    """The amount that an answer has to name."""
 
 
 def _budget(spent: budgets.Spending) -> _Bound:
@@ -122,7 +122,7 @@ def _steps(state: RunState) -> _Bound:
 
 
 def _ask(state: RunState, bound: _Bound) -> Step:
-    """A partial answer, or what the operator says where one is there."""
+    """A partial answer, or the operator's choice if one is there."""
     reason, answer = bound.reason, state.budget_answer
     by_policy = answer is not None and answer.by != "operator" and answer.text != INTERRUPTED
     if not state.run.operator_present or by_policy:

@@ -99,7 +99,9 @@ def compaction_due(state: RunState, model: str, text: str | None) -> Step | None
 
 
 def _holds(state: RunState, writer: str, plan: compaction.CompactionPlan) -> bool:
-    """Whether the request for a summary, and the summary, fit into the window of `writer`, as far as it is known."""
+    """True if the request for a summary, and the summary, fit into the window of `writer`, as far as it is
+    known.
+    """
     limit = state.windows.get(writer)
     return limit is None or plan.tokens + overhead(state, None) <= limit / scale(state, writer)
 
@@ -207,16 +209,16 @@ def model_faulted(
 
 
 def _fallbacks(run: RunFacts, kind: events.FaultKind) -> tuple[str, ...]:
-    """Models for a fault of this kind, in order; the general ones help where a model is out of reach."""
-    # Where somebody is there, a limit is asked about, and these are among the answers.
+    """Models for a fault of this kind, in order; the general ones help if a model is out of reach."""
+    # If somebody is there, a limit is asked about, and these are among the answers.
     limited = kind is events.FaultKind.USAGE_LIMIT and (run.on_limit is not None or not run.operator_present)
     general = run.fallback_models if kind in model_faults.TRANSIENT or limited else ()
     return tuple(dict.fromkeys((*run.fallbacks.get(kind.value, ()), *general)))
 
 
 def _shrunk(state: RunState, model: str, fault: events.Fault) -> int | None:
-    """The next budget after an overflow, as the provider counts: what it names, else half of what there was. None
-    where no budget would change the request.
+    """The next budget after an overflow, as the provider counts: the limit that it names, else half of the
+    last one. None if no budget would change the request.
     """
     tokens = state.run.request_tokens
     budgets = [max(1_000, min(tokens, budget(state, model) or tokens) // 2)]

@@ -17,7 +17,7 @@ WAYS = {
     "carry it out, edits run": Approval.WRITES,
     "carry it out, nothing asks": Approval.ALL,
 }
-"""What the operator may choose, with the mode that holds from then on."""
+"""Choices of the operator, with the mode that holds from then on."""
 
 
 def after_plan(state: RunState, plan: str) -> Step | None:
@@ -36,7 +36,7 @@ def after_plan(state: RunState, plan: str) -> Step | None:
 
 
 def plan_answer(state: RunState) -> events.EscalationAnswered | None:
-    """What was answered to the plan of this step."""
+    """The answer to the plan of this step."""
     answer = state.answer
     return answer if answer is not None and answer.id.startswith(ABOUT_PLAN) else None
 

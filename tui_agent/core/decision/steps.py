@@ -1,4 +1,4 @@
-"""What the loop is asked to do next.
+"""Requests to the loop: its next step.
 
 `Record` holds events that follow from the state alone; every other step needs the world and ends in events again.
 """
@@ -34,7 +34,9 @@ class LearnWindow:
 
 @dataclass(frozen=True)
 class Summarise:
-    """Ask `model` for a summary of the older part of the history; where it fails, the next decision asks `instead`."""
+    """Ask `model` for a summary of the older part of the history; if it fails, the next decision asks
+    `instead`.
+    """
 
     model: str
     plan: compaction.CompactionPlan

@@ -1,4 +1,6 @@
-"""What becomes of the calls of a reply: results that are known already, groups that run, questions to the operator."""
+"""Decisions about the calls of a reply: results that are known already, groups that run, questions to the
+operator.
+"""
 
 from __future__ import annotations
 
@@ -204,7 +206,7 @@ def cancel_open_calls(state: RunState, why: str = "") -> Iterator[events.ToolCan
 
 
 def arguments_of(call: events.ToolCall) -> dict[str, JsonValue]:
-    """The arguments as recorded; {} where they are no JSON object."""
+    """The arguments as recorded; {} if they are no JSON object."""
     try:
         value = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
@@ -213,7 +215,7 @@ def arguments_of(call: events.ToolCall) -> dict[str, JsonValue]:
 
 
 def facts_of(index: int, call: events.ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
-    """What every event of a call says of it."""
+    """Fields that every event of a call has."""
     of_call = {"call_id": call.id, "tool": call.name, "facts": call.facts}
     return {**of_call, "input": arguments, "index": index, "key": call.key}
 

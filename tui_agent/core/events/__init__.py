@@ -1,8 +1,8 @@
 """The vocabulary: every fact of a session as one versioned event.
 
 Events are the only truth. The loop makes them, the journal keeps them, `fold.apply` folds them. Nothing here
-decides, reads a clock or does input or output. Fields hold exact text; what is volatile or unsafe in it is
-handled where it is compared (`recovery.signature`) or shown (`terminal_text`).
+decides, reads a clock or does input or output. Fields hold exact text; volatile or unsafe parts of it are
+handled when it is compared (`recovery.signature`) or shown (`terminal_text`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every event has: its place, its time and the version of its form."""
+"""Fields of every event: its place, its time and the version of its form."""
 
 from __future__ import annotations
 

@@ -26,14 +26,14 @@ class VerdictReached(Event):
 class Advised(Event):
     """At a pivot another model was asked for another approach; it joins the next note.
 
-    Token counts and cost (USD) are those of that call, None where unknown; `duration` in seconds.
+    Token counts and cost (USD) are those of that call, None if unknown; `duration` in seconds.
     """
 
     type: Literal["advised"] = "advised"
     iteration: int
     model: str
     text: str = ""
-    """What it suggests; empty where it said nothing of use."""
+    """Its suggestion; empty if it said nothing of use."""
     reason: str = ""
     """Why there is no suggestion."""
     prompt_tokens: int | None = None
@@ -80,11 +80,11 @@ class ApprovalAsked(Event):
     why: str = ""
     """Which rule makes it ask, or why none lets it run."""
     rule: str = ""
-    """What journals of earlier versions remembered; it allows nothing any more."""
+    """Memory in journals of earlier versions; it allows nothing any more."""
     held: tuple[HeldFile, ...] = ()
     """It is not asked whether the call may run, but whether what it left may stand: all of it (`once`) or nothing."""
     lane: str = ""
-    """What the sub-agent does whose call it is; empty: it is the run's own."""
+    """The work of the sub-agent whose call it is; empty: it is the run's own."""
 
 
 class ApprovalAnswered(Event):
@@ -93,16 +93,18 @@ class ApprovalAnswered(Event):
     type: Literal["approval_answered"] = "approval_answered"
     id: str
     decision: Literal["once", "session", "always", "everywhere", "deny"]
-    """What remembers rules: `session` for this session, `always` for this workspace, `everywhere` for all of them."""
+    """The place that remembers rules: `session` for this session, `always` for this workspace, `everywhere`
+    for all of them.
+    """
     rules: tuple[str, ...] = ()
-    """The remembered ones, where they are not those that were asked about first."""
+    """The remembered ones, if they are not those that were asked about first."""
     reason: str = ""
     input: dict[str, JsonValue] | None = None
     by: Literal["operator", "rule", "policy"] = "operator"
 
     @property
     def in_words(self) -> str:
-        """What was decided, and by whom."""
+        """The decision, and who made it."""
         decided = {
             "once": "allowed once",
             "session": "allowed for this session",
@@ -131,7 +133,7 @@ class EscalationRaised(Event):
     until: float | None = None
     """When the limit that it is about lets the next call through, in seconds since 1970; None: it is about none."""
     lane: str = ""
-    """What the sub-agent does that needs the operator; empty: the run does."""
+    """The work of the sub-agent that needs the operator; empty: the run needs it."""
 
 
 class EscalationAnswered(Event):
@@ -155,7 +157,7 @@ class EscalationAnswered(Event):
 
     @property
     def in_words(self) -> str:
-        """What was answered: the operator's own words, the choice, or both; an edited call with its main argument."""
+        """The answer: the operator's own words, the choice, or both; an edited call with its main argument."""
         if self.text and (self.choice == "answer" or self.by == "policy"):
             return self.text
         if self.unasked:

@@ -83,7 +83,7 @@ LaneStep = Annotated[
     | Notice,
     Field(discriminator="type"),
 ]
-"""What happens in a lane. What comes in pieces is not kept, and a lane has no lanes."""
+"""An event in a lane. Pieces of replies and outputs are not kept, and a lane has no lanes."""
 
 
 class LaneEvent(Event):
@@ -93,7 +93,7 @@ class LaneEvent(Event):
     lane: str
     """Id of the run's call that started it."""
     name: str
-    """What the model called the work."""
+    """The model's name for the work."""
     event: LaneStep
     """Its place and time are those of the line."""
 

@@ -21,15 +21,15 @@ class ModelCallStarted(Event):
     tokens: int = 0
     """Estimate for the whole request."""
     calibration: float = 1.0
-    """What the estimate was multiplied with, by what the provider counted in the model's last request."""
+    """The factor of the estimate, by the provider's count of the model's last request."""
     budget: int | None = None
-    """What the request was cut to fit, in tokens; None: unknown, nothing was cut."""
+    """The size that the request was cut to fit, in tokens; None: unknown, nothing was cut."""
     dropped_groups: int = 0
     """Groups of the history that the window left out."""
     tools: tuple[str, ...] = ()
     note: str | None = None
     server: str = ""
-    """Host and port that it goes to, where an address is configured; empty: the provider's own."""
+    """Host and port that it goes to, if an address is configured; empty: the provider's own."""
 
 
 class ReplyDelta(Event):
@@ -41,7 +41,7 @@ class ReplyDelta(Event):
 
 
 class ReplyFinished(Event):
-    """A complete, valid reply. Token counts and cost (USD) are None where unknown. `duration` in seconds."""
+    """A complete, valid reply. Token counts and cost (USD) are None if unknown. `duration` in seconds."""
 
     type: Literal["reply_finished"] = "reply_finished"
     text: str = ""
@@ -58,7 +58,7 @@ class ReplyFinished(Event):
     cost: float | None = None
     duration: float = 0.0
     carried: Carried | None = None
-    """What the provider wants back with this reply; None: nothing."""
+    """Fields that the provider wants back with this reply; None: nothing."""
     written: bool = False
     """Its calls stood in its text although the request offered tools."""
     broken: CallProblem | None = None
@@ -86,7 +86,7 @@ class ReplyRejected(Event):
 
     @property
     def in_words(self) -> str:
-        """What became of the reply."""
+        """The fate of the reply."""
         return "sent back to be verified" if self.unverified else "not taken as an answer"
 
 
@@ -111,7 +111,7 @@ class WindowCut(Event):
     longest_result: int = 0
     """Characters; longer tool results that stay are cut in the middle. 0: none is."""
     remark: str = ""
-    """What the model reads in place of what left."""
+    """The text that the model reads in place of the steps that left."""
     rule: str = ""
 
 
@@ -140,7 +140,7 @@ class CompactionStarted(Event):
 class Compacted(Event):
     """A summary takes the place of whole exchanges; the operator's words before it stay as they were said.
 
-    Token counts and cost (USD) are those of the summary's call, None where unknown; `duration` in seconds.
+    Token counts and cost (USD) are those of the summary's call, None if unknown; `duration` in seconds.
     """
 
     type: Literal["compacted"] = "compacted"
@@ -152,7 +152,8 @@ class Compacted(Event):
     summary: str
     """As the model wrote it."""
     remark: str
-    """What the model reads in place of what was replaced: the summary, and what the program itself knows."""
+    """The text that the model reads in place of the replaced steps: the summary, and the program's own facts.
+    """
     tokens_before: int
     tokens_after: int
     """Estimates of the history in a request, before and after."""
@@ -167,7 +168,7 @@ class Compacted(Event):
 
 
 class CompactionFailed(Event):
-    """There is no summary; the window is cut instead where it must be. Counts and cost as in `compacted`."""
+    """There is no summary; the window is cut instead if it must be. Counts and cost as in `compacted`."""
 
     type: Literal["compaction_failed"] = "compaction_failed"
     reason: str
@@ -215,7 +216,7 @@ class ModelFaulted(Event):
     context_tokens: int | None = None
     """The window's new budget, when `action` is `shrink`."""
     partial_text: str = ""
-    """What was streamed before the fault; shown as partial, never stored in the history."""
+    """Text that was streamed before the fault; shown as partial, never stored in the history."""
 
     @property
     def then(self) -> str:

@@ -22,14 +22,15 @@ class RunStarted(Event):
     """All parameters of the policy (`recovery.policy.RecoveryPolicy`), so that a replay judges the same way."""
     model: str = ""
     session_model: str = ""
-    """The session's model, where `model` is for this run alone; empty: they are one."""
+    """The session's model, if `model` is for this run alone; empty: they are one."""
     api_base: str = ""
-    """Address of the server that the models are called at, where one is set; never with a name or password."""
+    """Address of the server that the models are called at, if one is set; never with a name or password."""
     system_prompt: str = ""
     tools: tuple[str, ...] = ()
     effects: dict[str, str] = {}
-    """What each tool may do, by its name: `read`, `write`, `command`, `network`, `dialogue`, `task`; empty:
-    not known."""
+    """The effect of each tool, by its name: `read`, `write`, `command`, `network`, `dialogue`, `task`; empty:
+    not known.
+    """
     approve: Approval = Approval.ASK
     max_iterations: int = 50
     asks_for_steps: bool = False
@@ -40,7 +41,7 @@ class RunStarted(Event):
     budget_warning: float = 0.8
     """Share of a budget from which on the operator is warned."""
     context_tokens: int | None = None
-    """Budget of the window in tokens; None: the model's, where it is known."""
+    """Budget of the window in tokens; None: the model's, if it is known."""
     tools_tokens: int = 0
     """Estimate of what the specifications of the tools take of a request."""
     fallback_models: tuple[str, ...] = ()
@@ -48,7 +49,7 @@ class RunStarted(Event):
     fallbacks: dict[str, tuple[str, ...]] = {}
     """The same by kind of fault (`FaultKind`), before those."""
     on_limit: OnLimit | None = None
-    """What happens where the model's limit of use is reached; None: the operator is asked."""
+    """The way on when the model's limit of use is reached; None: the operator is asked."""
     wait_at_most: float = LONGEST_WAIT
     """Seconds that it waits by itself for a limit to reset."""
     summary_model: str = ""
@@ -56,18 +57,18 @@ class RunStarted(Event):
     advisor: str = ""
     """Asked for another approach at a pivot; empty: nobody is."""
     tool_calls: ToolCallForm = "auto"
-    """How the model calls tools; auto: natively, and as text where it cannot."""
+    """How the model calls tools; auto: natively, and as text if it cannot."""
     compact_at: float = 0.85
     """Share of the window from which on a summary replaces the older part of the history; 0: never by itself."""
     operator_present: bool = True
     on_escalation: OnEscalation = "partial"
-    """What happens where an operator would be asked and nobody is there; older journals do not say it."""
+    """The way on when an operator would be asked and nobody is there; older journals do not say it."""
     sandbox: str = ""
-    """What commands run in: the mechanism and whether there is a network; "off": none; empty: not known."""
+    """The sandbox of commands: its mechanism, with or without a network; "off": none; empty: not known."""
     images: tuple[Image, ...] = ()
     """They go with the task."""
     kept: Kept | None = None
-    """Counters with which it begins, where `recovery.persist` hands them on."""
+    """Counters with which it begins, if `recovery.persist` hands them on."""
 
 
 class MessageQueued(Event):
@@ -106,7 +107,7 @@ class OwnCommandEnded(Event):
 
     @property
     def said(self) -> str:
-        """What the model reads of it."""
+        """The text of it that the model reads."""
         return f"I ran `{self.command}` myself. It printed:\n{self.printed}"
 
 
@@ -124,11 +125,11 @@ class IterationFinished(Event):
     iteration: int
     cancelled: bool = False
     cut_reply: str = ""
-    """What a reply had said until it was interrupted: it stays in the history, with a mark."""
+    """The part of a reply before it was interrupted: it stays in the history, with a mark."""
 
 
 class Interrupted(Event):
-    """What was under way was cut short: by the operator, who may go on, or because the process ended."""
+    """Work under way was cut short: by the operator, who may go on, or because the process ended."""
 
     type: Literal["interrupted"] = "interrupted"
     cause: Literal["operator", "process_ended"] = "operator"

@@ -21,7 +21,7 @@ class ServerChanged(Event):
     tools_tokens: int = 0
     """Estimated tokens of their descriptions in a request."""
     why: str = ""
-    """What went wrong."""
+    """The fault."""
 
     @property
     def in_words(self) -> str:
@@ -51,7 +51,7 @@ class ServerAsked(Event):
 
 
 class ServerAnswered(Event):
-    """What the operator answered; the values themselves are the server's alone."""
+    """The operator's answer; the values themselves are the server's alone."""
 
     type: Literal["server_answered"] = "server_answered"
     id: str

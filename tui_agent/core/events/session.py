@@ -19,7 +19,7 @@ class SessionStarted(Event):
     title: str = ""
     parent: ParentPoint | None = None
     source: str = ""
-    """Where an imported session came from: the format's name; empty for our own."""
+    """The origin of an imported session: the format's name; empty for our own."""
 
 
 class SessionResumed(Event):
@@ -29,12 +29,13 @@ class SessionResumed(Event):
     app_version: str = ""
     dropped_bytes: int = 0
     operator_present: bool | None = None
-    """Whether somebody can answer from now on; None: as before."""
+    """True: somebody can answer from now on; None: as before."""
     on_escalation: OnEscalation | None = None
-    """What happens where nobody can; None: as before."""
+    """The way on if nobody can; None: as before."""
     workspace: str = ""
-    """Set where the session was not recorded here: it works there from now on, and the approvals and settings before
-    hold for nothing that follows. Empty: all is as before."""
+    """Set if the session was not recorded here: it works there from now on, and the approvals and settings
+    before hold for nothing that follows. Empty: all is as before.
+    """
 
 
 class TitleChanged(Event):
@@ -96,7 +97,7 @@ class RulesChanged(Event):
 
     type: Literal["rules_changed"] = "rules_changed"
     decision: Decision = Decision.ALLOW
-    """What becomes of the calls that the rules cover."""
+    """The decision on the calls that the rules cover."""
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
 
@@ -115,7 +116,7 @@ class CheckpointSaved(Event):
     iteration: int = 0
     files: tuple[str, ...] = ()
     before: str = ""
-    """What it precedes or follows, for the list that rewind shows."""
+    """The step that it precedes or follows, for the list that rewind shows."""
 
 
 class Rewound(Event):
@@ -133,7 +134,7 @@ class Rewound(Event):
 
     @property
     def in_words(self) -> str:
-        """What went back, and where to."""
+        """The parts that went back, and the point that they went back to."""
         if self.undoes:
             return f"took back the rewind of event {self.undoes}"
         what = "conversation and files" if self.scope == "both" else self.scope

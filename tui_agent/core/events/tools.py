@@ -21,15 +21,15 @@ class ToolStarted(Event):
     input: dict[str, JsonValue]
     index: int = 0
     key: str = ""
-    """Identity of the call as executed; another one than in the reply where the operator edited it."""
+    """Identity of the call as executed; another one than in the reply if the operator edited it."""
     facts: ToolFacts | None = None
     """As in the call."""
     allowed_by: str = ""
-    """What let it run: the permission rules with their places, the mode, or the operator."""
+    """The permission that let it run: the rules with their places, the mode, or the operator."""
 
     @property
     def reads_only(self) -> bool:
-        """Whether it ran unasked because it is known to do nothing but read."""
+        """True if it ran unasked because it is known to do nothing but read."""
         return self.allowed_by == READS_ONLY
 
 
@@ -72,7 +72,7 @@ class ToolSucceeded(ToolResult):
     exit_code: int | None = None
     """Of a command; None: no command, or nobody saw it."""
     contradiction: Contradiction | None = None
-    """What the workspace holds against it, where recovery looks."""
+    """The workspace's contradiction of the result, if recovery looks."""
 
 
 class ToolFailed(ToolResult):
@@ -97,7 +97,7 @@ class ToolRefused(ToolResult):
 
     @property
     def in_words(self) -> str:
-        """What became of the call."""
+        """The fate of the call."""
         return {
             "withheld": "not run again",
             "breaker": "switched off",
@@ -133,7 +133,7 @@ class BackgroundStarted(Event):
 
 
 class BackgroundEnded(Event):
-    """A command in the background ended. `duration` in seconds; `code` is None where nobody saw it."""
+    """A command in the background ended. `duration` in seconds; `code` is None if nobody saw it."""
 
     type: Literal["background_ended"] = "background_ended"
     id: str

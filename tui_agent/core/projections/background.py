@@ -33,7 +33,7 @@ HANDLERS: dict[type[events.Event], Callable[[BackgroundFacts, Any], BackgroundFa
 
 
 def lost(facts: BackgroundFacts) -> list[events.BackgroundEnded]:
-    """What to record of those that a process took with it when it ended."""
+    """Events to record about commands that a process took with it when it ended."""
     return [
         events.BackgroundEnded(
             id=one.id, command=one.command, how="process_ended", output_file=one.output_file
@@ -43,7 +43,7 @@ def lost(facts: BackgroundFacts) -> list[events.BackgroundEnded]:
 
 
 def in_words(event: events.BackgroundEnded) -> str:
-    """What became of a command."""
+    """The end of a command."""
     match event.how:
         case "exited":
             code = "an unknown exit code" if event.code is None else f"exit code {event.code}"

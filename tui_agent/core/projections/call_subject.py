@@ -1,4 +1,4 @@
-"""What a call is about, and whether a call that succeeded makes another one good that had failed.
+"""The subject of a call, and the test if a call that succeeded makes another one good that had failed.
 
 A call is about the paths that it names, or the program that it really runs: of `python3 -m pytest tests` that is
 `pytest`, of `sed -n 1p a.py` the file `a.py`. Everything here is bounded; a command that cannot be read is about its
@@ -70,7 +70,7 @@ _ALIKE = 0.8
 """Of two names without their endings, the share that must be alike: `carts` and `cart`, `mising` and `missing`."""
 
 _SHARED = 0.4
-"""Of the names in two pieces of code, the share that they have in common where one is the other corrected."""
+"""The share of common names in two pieces of code from which one counts as the other corrected."""
 
 _MISSING = re.compile(
     r"no such|not found|does ?n[o']t exist|there is no|cannot find|could ?n[o']t find|can't (?:read|open|find)"
@@ -90,7 +90,7 @@ _LOOKING_NAME = re.compile(
     r"(?:read|view|open|list|ls|glob|grep|find|search|get|look|fetch|show|stat|cat|load)(?-i:(?![a-z]))",
     re.IGNORECASE,
 )
-"""What tools are called that only look; camel case counts as words."""
+"""Words in the names of tools that only look; camel case counts as words."""
 
 
 class Subject(NamedTuple):
@@ -115,7 +115,7 @@ NOTHING = Subject()
 
 
 def subject_of(tool: str, arguments: Mapping[str, Any]) -> Subject:
-    """What a call is about."""
+    """The subject of a call."""
     for name in _COMMANDS:
         command = arguments.get(name)
         if isinstance(command, list):  # as the program is started; a shell's own command is its last word
@@ -172,9 +172,10 @@ def _of_command(command: str) -> Subject:
 
 @lru_cache(maxsize=64)
 def families_of(command: str) -> tuple[str, ...]:
-    """What a command runs, without what it is run on: `python3 -m pytest`, `pip install`, `bin/test`, each once.
+    """The programs of a command, without their operands: `python3 -m pytest`, `pip install`, `bin/test`, each
+    once.
 
-    Programs that only look at files, say something or prepare the shell are left out where anything else is run.
+    Programs that only look at files, say something or prepare the shell are left out if anything else is run.
     """
     try:
         script = parse(command[:_LONGEST])
@@ -205,7 +206,7 @@ def _family(words: Sequence[str]) -> str:
 
 
 def _with_verb(program: str, rest: Sequence[str]) -> str:
-    """The program and, where its first word says what it does, that word."""
+    """The program and its first word, if that is a subcommand."""
     named = next((word for word in rest if _VERB.fullmatch(word)), "") if program in _SUBCOMMANDS else ""
     return f"{program} {named}".rstrip()
 
@@ -228,7 +229,7 @@ def _run_by(words: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def _interpreted(program: str, rest: Sequence[str]) -> tuple[str, list[str]]:
-    """What an interpreter runs: a script, or code that stands in the command."""
+    """The script that an interpreter runs, or the code that stands in the command."""
     for place, word in enumerate(rest):
         if INLINE.fullmatch(word):
             return f"{program} -c", []
@@ -298,17 +299,17 @@ def _for_missing_program(failed: Subject, error: str, succeeded: Subject) -> Rel
 
 
 def _is_version(script: str, other: str) -> bool:
-    """Whether two scripts are versions of one: `check.py`, `check_v2.py`, `check_new.py`."""
+    """True if two scripts are versions of one: `check.py`, `check_v2.py`, `check_new.py`."""
     return script != other and _VERSION.sub("", script) == _VERSION.sub("", other)
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two programs are the same; without a word for what it does, one stands for all that it does."""
+    """True if two programs are the same; one without a subcommand stands for all of its subcommands."""
     return one == other or other.startswith(f"{one} ") or one.startswith(f"{other} ")
 
 
 def _much_alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether two pieces of code are mostly about the same names."""
+    """True if two pieces of code are mostly about the same names."""
     return len(one & other) >= _SHARED * len(one | other)
 
 
@@ -325,36 +326,40 @@ def _for_path(failed: Subject, error: str, succeeded: Subject) -> Relation:
 
 
 def ends_guess(failed: Subject, error: str, succeeded: Subject) -> bool:
-    """Whether the failed call only guessed at a name, of a file or a program, and the other found what there is."""
+    """True if the failed call only guessed at a name, of a file or a program, and the other found the real
+    ones.
+    """
     if failed.programs:
         return bool(succeeded.programs) and missing_program(error)
     return failed.looks and succeeded.looks and _MISSING.search(_head(error)) is not None
 
 
 def clears_nothing(failed: Subject, error: str) -> bool:
-    """Whether the call only had to clear away what is not there."""
+    """True if the call only had to clear away a thing that is not there."""
     return failed.clears and _MISSING.search(_head(error)) is not None
 
 
 @lru_cache(maxsize=64)
 def missing_program(error: str) -> bool:
-    """Whether the program that was called does not exist."""
+    """True if the program that was called does not exist."""
     return _NO_PROGRAM.search(_head(error)) is not None
 
 
 def _covers(failed: tuple[str, ...], succeeded: tuple[str, ...]) -> bool:
-    """Whether the second call is for what the first one was for, or for more: a test file, and then the folder."""
+    """True if the second call has the aim of the first one, or a wider one: a test file, and then the folder."""
     return not failed or not succeeded or any(_holds(outer, path) for outer in succeeded for path in failed)
 
 
 def _holds(outer: str, path: str) -> bool:
-    """Whether a path is another one, or in it: a file in a folder, a test in a file (`test_a.py::test_x`)."""
+    """True if a path is another one, or in it: a file in a folder, a test in a file (`test_a.py::test_x`)."""
     outer, path = outer.strip("./"), path.strip("./")
     return path == outer or not outer or path.startswith((f"{outer}/", f"{outer}::"))
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether one name is a small correction of the other: the same name elsewhere, or almost the same letters."""
+    """True if one name is a small correction of the other: the same name elsewhere, or almost the same
+    letters.
+    """
     first, second = _stem(one), _stem(other)
     if not first or not second:
         return False
@@ -370,12 +375,12 @@ def _stem(path: str) -> str:
 
 
 def _word_in(name: str, text: str) -> bool:
-    """Whether the name stands in the text as a word of its own."""
+    """True if the name stands in the text as a word of its own."""
     if len(name) < 3 or name not in text:
         return False
     return re.search(rf"(?<![\w/.-]){re.escape(name)}(?![\w/-]|\.\w)", text) is not None
 
 
 def _head(error: str) -> str:
-    """Beginning and end of an error, where errors stand."""
+    """Beginning and end of a text, the places of errors."""
     return error if len(error) <= 2 * _COMPARED * 10 else f"{error[:1000]}\n{error[-1000:]}"

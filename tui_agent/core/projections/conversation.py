@@ -1,4 +1,4 @@
-"""What the operator sees as the conversation: closed entries, the open reply and the calls that run.
+"""The conversation as the operator sees it: closed entries, the open reply and the calls that run.
 
 Entries close once and never change again, so that appending stays constant in cost however long a session is;
 everything that still moves (a streaming reply, running calls) is in the two open fields.
@@ -41,10 +41,10 @@ from tui_agent.core.recovery.iteration import Answer
 
 
 class Surroundings(NamedTuple):
-    """What an event's entry takes from the other projections.
+    """Values that an event's entry takes from the other projections.
 
-    `attempt`: the attempts ledger's count for the call; `recovered`: the incidents that the event ended; `metrics`:
-    those after the event; `answer`: what the result's exit code says, where it is no failure.
+    `attempt`: the attempts ledger's count for the call; `recovered`: the incidents that the event ended;
+    `metrics`: those after the event; `answer`: the meaning of the result's exit code, if it is no failure.
     """
 
     attempt: int = 1
@@ -87,7 +87,7 @@ class Conversation:
 
     @property
     def plan(self) -> Plan | None:
-        """What the model is about to do, where it says so."""
+        """The model's next act, if it announces one."""
         return self.plans[-1] if self.plans and self.plans[-1].steps else None
 
     @property
@@ -102,7 +102,7 @@ class Conversation:
 
     @property
     def question(self) -> EscalationEntry | None:
-        """What the operator is asked now."""
+        """The open question to the operator."""
         asked = self.escalation
         if asked is None:
             return None
@@ -112,7 +112,7 @@ class Conversation:
 
     @property
     def unclosed(self) -> tuple[AnyEntry, ...]:
-        """What is said and done right now, as far as it has come: note, fault, reply, calls, question."""
+        """The part of the conversation under way: note, fault, reply, calls, question."""
         note = self.note if self.note_sent else None
         reply = None
         if (come := self.reply) is not None:
@@ -188,7 +188,7 @@ def _own_command_ended(
 
 
 def _ran_before(conversation: Conversation) -> tuple[str, ...]:
-    """What the operator ran himself since his last message."""
+    """Commands that the operator ran himself since his last message."""
     ran: list[str] = []
     for place in range(len(conversation.entries) - 1, -1, -1):
         entry = conversation.entries[place]
@@ -242,7 +242,7 @@ _NO_WORDING = re.compile(r"\d+\.\d+|[^\w\s]{4,}")
 
 
 def _wording(paragraph: str) -> str:
-    """What makes one paragraph differ from another for a reader."""
+    """The parts by which one paragraph differs from another for a reader."""
     return _NO_WORDING.sub("", paragraph).strip()
 
 
@@ -341,7 +341,7 @@ _LOOKED_BACK = 8
 """Closed entries among which the fault stands that the operator was asked about."""
 
 _TRIED_AGAIN = frozenset({"retry", "wait", "fallback", "shrink", "text_calls"})
-"""What is done about a fault within the iteration; the tries make one entry."""
+"""Tries after a fault within the iteration; they make one entry."""
 
 
 def _compaction_started(

@@ -1,4 +1,4 @@
-"""What a conversation consists of: entries for what was said and done, and the reply that is still coming in."""
+"""Parts of a conversation: entries for words and acts, and the reply that is still coming in."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class OperatorEntry(Entry):
-    """What the operator said: a task, a queued message that was delivered, or an answer (`answers` the question)."""
+    """Words of the operator: a task, a queued message that was delivered, or an answer (`answers` the
+    question).
+    """
 
     text: str
     answers: str = ""
@@ -58,8 +60,9 @@ class OwnCommandEntry(Entry):
 
 @dataclass(frozen=True)
 class ReplyEntry(Entry):
-    """What the model said. `partial`: cut short; `kept`: by an interruption, so that it is in the history as far
-    as it came. What a fault cut is not."""
+    """Words of the model. `partial`: cut short; `kept`: by an interruption, so that the part that came is in
+    the history. A part that a fault cut is not.
+    """
 
     text: str
     reasoning: str = ""
@@ -87,7 +90,7 @@ class CallEntry(Entry):
     started: float | None = None
     duration: float = 0.0
     progress: str = ""
-    """The end of what it has written so far; kept where it was interrupted, for there is no result that holds it."""
+    """The end of its output so far; kept if it was interrupted, for there is no result that holds it."""
     content: str = ""
     diff: str = ""
     changed: tuple[str, ...] = ()
@@ -179,7 +182,7 @@ class SummaryEntry(Entry):
 
 @dataclass(frozen=True)
 class EscalationEntry(Entry):
-    """A question, and its answer once there is one; `unasked` where nobody could be asked."""
+    """A question, and its answer once there is one; `unasked` if nobody could be asked."""
 
     question: str
     source: str

@@ -61,7 +61,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Summary:
-    """What stands in the place of the exchanges up to `to_seq`; `seq` is that of its event."""
+    """The text in the place of the exchanges up to `to_seq`; `seq` is that of its event."""
 
     group: Group
     to_seq: int
@@ -85,7 +85,7 @@ class History:
     own_commands: tuple[events.OwnCommandEnded, ...] = ()
     """Those of the operator; the model reads them with his next message."""
     news: tuple[str, ...] = ()
-    """What happened beside the exchange that is under way; the model reads it after it."""
+    """Events beside the exchange that is under way; the model reads them after it."""
     cut: events.WindowCut | None = None
     """The newest cut of the window: what requests leave out."""
     summaries: tuple[Summary, ...] = ()
@@ -114,7 +114,7 @@ class History:
         return max(self.cut_up_to, self.summaries[-1].to_seq if self.summaries else 0)
 
     def texts(self, run: int) -> Iterator[str]:
-        """What the model said in this run, the newest first."""
+        """Texts of the model in this run, the newest first."""
         for position in range(len(self.groups) - 1, -1, -1):
             group = self.groups[position]
             if group.run != run:

@@ -57,9 +57,9 @@ class Attempt:
     noted: bool = False
     """The model was sent a note about it."""
     answer: str = ""
-    """The operator's choice, where the operator was asked about it."""
+    """The operator's choice, if the operator was asked about it."""
     known: events.Suggestion | None = None
-    """What the playbook said about it."""
+    """The playbook's words about it."""
     prepared: tuple[str, ...] = ()
     """The newest commands since the failure before that may have changed something, and succeeded."""
 
@@ -109,13 +109,13 @@ class Incident:
 
     @property
     def error(self) -> str:
-        """What the newest failure says, with its hint."""
+        """The error of the newest failure, with its hint."""
         newest = self.newest
         return f"{newest.message}\n{newest.hint}" if newest.hint else newest.message
 
     @property
     def helped_by(self) -> Literal["", "answer", "note"]:
-        """What came between the last failure and the recovery: the operator's answer, a note, or nothing."""
+        """The help between the last failure and the recovery: the operator's answer, a note, or nothing."""
         return "answer" if self.newest.answer else "note" if self.newest.noted else ""
 
 
@@ -135,7 +135,7 @@ class Incidents:
     _reply: Literal["none", "proper", "broken"] = "none"
     """The open iteration's reply; broken: it cannot be executed or taken as an answer."""
     asked_about: tuple[str, ...] = ()
-    """Keys that the open question is about; empty where the operator is asked about something else."""
+    """Keys that the open question is about; empty if the operator is asked about something else."""
     _advised: tuple[str, ...] = ()
     """Keys that the pending note is about."""
     _acted: tuple[tuple[int, str], ...] = ()
@@ -164,11 +164,13 @@ class Incidents:
         return self if handler is None else handler(self, event)
 
     def counts(self, event: events.ToolFailed) -> bool:
-        """Whether this result is a failure: neither cancelled nor an answer by its exit code."""
+        """True if this result is a failure: neither cancelled nor an answer by its exit code."""
         return event.failure.kind is not events.FailureKind.CANCELLED and not self.answer(event)
 
     def answer(self, event: events.Event) -> Answer:
-        """What the event's exit code says where it is no failure: a search without a match, findings of a program."""
+        """The meaning of the event's exit code if it is no failure: a search without a match, findings of a
+        program.
+        """
         return answer_by_code(event, self.policy) if type(event) is events.ToolFailed else ""
 
     def _failed(self, incident: Incident, attempt: Attempt, signature: str, **changes: Any) -> Incidents:

@@ -27,5 +27,7 @@ class KnownFiles(Mapping[str, str]):
         return KnownFiles({**self.digests, **{path: (digest, seq) for path, digest in files.items()}})
 
     def up_to(self, seq: int) -> KnownFiles:
-        """What a conversation that goes back to `seq` still tells for sure; other files count as never read."""
+        """Files that a conversation which goes back to `seq` still knows for sure; others count as never
+        read.
+        """
         return KnownFiles({path: known for path, known in self.digests.items() if known[1] <= seq})

@@ -1,4 +1,4 @@
-"""What is shown of a sub-agent below the call that started it: its calls, a line each, and how far it is."""
+"""A sub-agent as it is shown below the call that started it: its calls, a line each, and its progress."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Lane:
     most_steps: int = 0
     calls: tuple[LaneCall, ...] = ()
     question: str = ""
-    """What it asks the operator now."""
+    """Its open question to the operator."""
     outcome: events.Outcome | None = None
 
     def apply(self, event: events.Event) -> Lane:

@@ -22,7 +22,7 @@ _LONGEST_COMMAND = 120
 
 
 Billed = events.ReplyFinished | events.Compacted | events.CompactionFailed | events.Advised
-"""What may have cost tokens."""
+"""Events that may have cost tokens."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Usage:
 
     @property
     def cost(self) -> float | None:
-        """What the calls cost at least; None where no call has a known price."""
+        """The least cost of the calls; None if no call has a known price."""
         return None if self.unpriced and not self.priced else self.priced
 
     @property
@@ -153,8 +153,8 @@ class Metrics:
         return self.answered_seconds + (max(0.0, now - self.asked_at) if self.questions else 0.0)
 
     def began(self, now: float) -> float:
-        """When the run that is under way (or ends) `now` began, without the time in which no process was there; 0.0
-        where there is none.
+        """When the run that is under way (or ends) `now` began, without the time in which no process was
+        there; 0.0 if there is none.
         """
         return self.started_at if self.ended_at is None or self.ended_at == now else 0.0
 
@@ -312,7 +312,7 @@ def _escalation_raised(metrics: Metrics, event: events.EscalationRaised) -> Metr
 
 
 def _lane_event(metrics: Metrics, event: events.LaneEvent) -> Metrics:
-    """What a sub-agent adds to the run: costs, changed files, waits for the operator."""
+    """Additions of a sub-agent to the run: costs, changed files, waits for the operator."""
     match event.placed:
         case (
             events.ReplyFinished(by="model")

@@ -18,7 +18,7 @@ from tui_agent.terminal_text import one_line
 
 
 def _cut(event: events.WindowCut) -> str:
-    """What left the window; where no step did, long results were shortened."""
+    """The steps that left the window; if none did, long results were shortened."""
     if not event.groups:
         return f"results of more than {event.longest_result:,} characters were cut in the middle"
     return f"{counted(event.groups, 'step')} left out of requests"
@@ -37,7 +37,7 @@ class TimelineLine:
     level: events.Level | None = None
     detector: str = ""
     rule: str = ""
-    """Id of the rule that made the event; empty where none did."""
+    """Id of the rule that made the event; empty if none did."""
     began: float = 0.0
     """When its run began, without the time in which no process was there; 0.0 outside of a run."""
 
@@ -111,7 +111,7 @@ class Timeline:
 
 
 def _withheld(event: events.VerdictReached) -> list[events.VerdictRecord]:
-    """What it says of a tool that is left out from now on, where another detector's word had more weight."""
+    """The entry for a tool that is left out from now on, if another detector's word had more weight."""
     said = (record for record in event.verdicts if record.reason)
     return [record for record in said if record.detector == ToolBreakers.name != event.detector]
 

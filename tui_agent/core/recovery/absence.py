@@ -35,7 +35,7 @@ _ABSENT = re.compile(
 
 
 def did_not_answer(failure: Failure) -> bool:
-    """Whether a failed call met something that was not there at that moment, or busy."""
+    """True if a failed call met something that was not there at that moment, or busy."""
     return failure.transient or _says_so(failure.message[:_HEAD], failure.message[-_TAIL:])
 
 

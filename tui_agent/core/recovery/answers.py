@@ -1,4 +1,4 @@
-"""What an operator's answer to an escalation means for the calls it is about.
+"""The meaning of an operator's answer to an escalation for the calls it is about.
 
 `operator.retry` and `operator.edit` let a call run once; after `operator.skip` and `operator.answer` it stays blocked.
 """

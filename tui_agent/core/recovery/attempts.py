@@ -4,7 +4,7 @@
 | resets | success of that call; another error than the last one, or a change of the workspace since, restarts it at 1;
 |        | Gigi: nothing |
 | levels | guide below the limit of 3 · from it on: escalate, and the call is blocked until the operator allows it;
-|        | where the run goes on without an operator: guide, and blocked |
+|        | if the run goes on without an operator: guide, and blocked |
 
 A block ends when something has changed since the call failed last, or when a related call (same tool and program)
 fails with another error. What met something that did not answer (`absence`) may also be tried again after a wait, in
@@ -57,7 +57,7 @@ _FIRST_WAIT = 2, 15.0
 
 _PORT = re.compile(r"(?::|\bport )(\d{2,5})\b")
 _STARTS = re.compile(r"&\s*$|\b(?:re)?start(?:ed)?\b|\b(?:up|serve|server|run|launch|daemon\w*)\b")
-"""What a command says that starts something."""
+"""Words of a command that starts something."""
 
 
 class AttemptParameters(Parameters):
@@ -103,8 +103,9 @@ class AttemptEntry:
     allowed: int = 0
     """Tries that the operator has allowed although it is blocked."""
     settled: Literal["", "skip", "answer", "nobody"] = ""
-    """What the question about it was answered by: the operator's *skip*, the operator's words, or nobody. It is not
-    asked about again for being called."""
+    """The answer to the question about it: the operator's *skip*, the operator's words, or nobody's. It is
+    not asked about again for being called.
+    """
     words: str = ""
     """The operator's own words in that answer."""
     mark: int = 0
@@ -115,7 +116,7 @@ class AttemptEntry:
     on_trial: bool = False
     """The newest failure was one of them."""
     between: tuple[str, ...] = ()
-    """What was changed between them, oldest first, each once."""
+    """Changes between them, oldest first, each once."""
     hint: str = ""
     """The newest failure's."""
     again: Again | None = None

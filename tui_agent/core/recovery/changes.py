@@ -1,8 +1,9 @@
-"""What has changed since a call failed: files of the workspace and the environment, by whom, and when.
+"""Changes since a call failed: files of the workspace and the environment, by whom, and when.
 
-A failure after a change is a trial, one without is a repeat; both are counted elsewhere. A change is known from an edit
-tool, from a look at the workspace after a step (`CheckpointSaved`), and from the text of a command: all of it where
-nobody looks, what surely writes where somebody does, since a look shows no environment and no ignored folder.
+A failure after a change is a trial, one without is a repeat; both are counted elsewhere. A change is known
+from an edit tool, from a look at the workspace after a step (`CheckpointSaved`), and from the text of a
+command: any command if nobody looks, only one that surely writes if somebody does, since a look shows no
+environment and no ignored folder.
 
 What a call changes itself is no change between two failures of it, and neither is what tools keep for themselves.
 """
@@ -54,12 +55,12 @@ _BEGUN = _ENDED | {CallStatus.CANCELLED, CallStatus.NOT_KNOWN}
 
 @dataclass(frozen=True)
 class Change:
-    """One change. `by`: keys of the calls that may have made it, empty where it was none of them."""
+    """One change. `by`: keys of the calls that may have made it, empty if it was none of them."""
 
     number: int
     by: frozenset[str] = frozenset()
     files: tuple[str, ...] = ()
-    """Names of files, or the command that made it where they are not known."""
+    """Names of files, or the command that made it if they are not known."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ class Changes:
         return evolve(self, count=self.count + 1, newest=(*self.newest, change)[-_KEPT:])
 
     def seen_after(self, iteration: Iteration, files: Sequence[str]) -> Changes:
-        """What the last iteration has changed, known only after it was folded."""
+        """Changes of the last iteration, known only after it was folded."""
         seen = unexplained(iteration.results, files)
         return self.by(self.authors, seen) if seen else self
 
@@ -123,7 +124,7 @@ class Changes:
         return self if watched == self.watched else evolve(self, watched=watched)
 
     def _by_text(self, result: CallResult, effect: str) -> Changes:
-        """What the command says that it does. One that ends as it did before has done nothing new."""
+        """The changes that a command's text announces. One that ends as it did before has done nothing new."""
         if not _may_have_changed(result, effect, watched=self.watched):
             return self
         outcome = normalise(result.content)[:_LONGEST_NAME] + str(result.passed)
@@ -138,7 +139,7 @@ class Changes:
     # --- asking ----------------------------------------------------------------------------------------------
 
     def since(self, mark: int, key: str, until: int | None = None) -> tuple[Change, ...]:
-        """What changed after the change numbered `mark`, up to `until`, other than by the call `key` alone."""
+        """Changes after the one numbered `mark`, up to `until`, other than by the call `key` alone."""
         end = self.count if until is None else until
         if end <= mark:
             return ()
@@ -181,7 +182,7 @@ def _able(result: CallResult, effect: str) -> bool:
 
 
 def _may_have_changed(result: CallResult, effect: str, *, watched: bool) -> bool:
-    """By the text of its command; another tool's call where nobody looks and it may write."""
+    """By the text of its command; another tool's call if nobody looks and it may write."""
     if effect in UNTOUCHED or effect == Effect.WRITE or result.facts.looks_only:
         return False
     command = command_of(result.input)

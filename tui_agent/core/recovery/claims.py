@@ -1,4 +1,5 @@
-"""What an answer claims: that tests pass, or what a file says. Pure, and bounded in time for any text.
+"""Claims of an answer: that tests pass, or that a file says something. Pure, and bounded in time for any
+text.
 
 Only a plain statement counts. Who says in the same answer that something fails, was not run or is only expected has
 claimed nothing that could be doubted.
@@ -41,7 +42,7 @@ _DOUBT = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""What makes a sentence no plain statement."""
+"""Words that make a sentence no plain statement."""
 _HONEST = re.compile(
     r"""
       \b(?:not|n't|cannot|never|unable\ to|could\s+not|couldn't|didn't|did\s+not|have\s+not|haven't|without)\s+
@@ -52,7 +53,7 @@ _HONEST = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""What makes an answer one that hides nothing."""
+"""Words that make an answer one that hides nothing."""
 _ONE_TEST = re.compile(
     r"\b(?:this|that|the|a|new|my|`[^`]{1,80}`)\s+(?:[\w`.-]+\s+){0,2}test\s+(?!suite|run|file|cases)",
     re.IGNORECASE,
@@ -68,7 +69,7 @@ _FILE = re.compile(
     r"(?<![\w/.:~@$%{<+-])(?:\./)?((?:[\w.+-]{1,100}/){0,12}"
     r"(?:[\w.+-]{0,100}\.\w{1,10}|(?:Make|Docker|Rake|Gem|Proc|Jenkins)file|README|LICENSE))(?![\w/(])"
 )
-"""What may be a file of the workspace."""
+"""Names that may be a file of the workspace."""
 _MOST_FILES = 20
 """Files that a task names and that are remembered."""
 _STATES = re.compile(
@@ -86,7 +87,7 @@ _NO_STATEMENT = re.compile(
     r"|please|let\ me|need|want)\b|n't\b|\?",
     re.IGNORECASE,
 )
-"""What makes a sentence about a file advice, a doubt, or news that it is not there."""
+"""Words that make a sentence about a file advice, a doubt, or news that it is not there."""
 _ITSELF = re.compile(
     r"\W{0,4}(?:it|(?:this|the)\s+(?:\w{1,20}\s+)?(?:file|script|module|program|document))\b", re.IGNORECASE
 )
@@ -95,7 +96,7 @@ _ITSELF = re.compile(
 
 @lru_cache(maxsize=8)
 def files_named(task: str) -> tuple[str, ...]:
-    """What a task names that may be files of the workspace, each once."""
+    """Names in a task that may be files of the workspace, each once."""
     return tuple(dict.fromkeys(_FILE.findall(task[:_LONGEST])))[:_MOST_FILES]
 
 
@@ -129,7 +130,9 @@ def _stated(sentence: str, alone: tuple[str, ...]) -> Iterator[str]:
 
 
 def claims_tests_pass(answer: str) -> str:
-    """The sentence of an answer that says that tests pass; "" where it says no such thing, or says it with a doubt."""
+    """The sentence of an answer that says that tests pass; "" if it says no such thing, or says it with a
+    doubt.
+    """
     if len(answer) > _LONGEST:
         half = _LONGEST // 2
         answer = f"{answer[:half]}\n{answer[-half:]}"

@@ -1,6 +1,6 @@
 """Cognition: open uncertainties, the stall, and the strategy that follows from them (FunnelCanary).
 
-| counts | stall: iterations without a successful call, failed model calls included, errors of form not where they have
+| counts | stall: iterations without a successful call, failed model calls included, errors of form not if they have
 |        | a ladder of their own · uncertainties: a line for each tool that failed and each kind of model fault |
 | resets | stall: a success, the operator's answer · a line: a success of that tool, an answer of the model |
 
@@ -48,7 +48,9 @@ class CognitionParameters(Parameters):
     """Confidence, stall and uncertainties."""
 
     cognition: Literal["off", "walk", "chance"] = "chance"
-    """What decides on PIVOT: nothing, FunnelCanary's confidence, or repetition and the chance of the next step."""
+    """The ground for PIVOT: nothing, FunnelCanary's confidence, or repetition and the chance of the next
+    step.
+    """
     pivot_errors: Count = 3
     """PIVOT under `chance` needs an error that has been seen before, in its shape, among so many of the newest."""
     pivot_chance: Share = 0.05
@@ -72,7 +74,7 @@ class CognitionParameters(Parameters):
 
 
 class Strategy(StrEnum):
-    """What the agent should do next, by its own state."""
+    """The agent's next act, by its own state."""
 
     CONTINUE = "CONTINUE"
     PIVOT = "PIVOT"
@@ -236,7 +238,7 @@ class CognitiveState(Detector[CognitionParameters]):
         return chance is not None and chance < policy.pivot_chance
 
     def _crowded(self, policy: CognitionParameters) -> bool:
-        # Where the form has a ladder of its own, names of tools that do not exist end nothing here.
+        # If the form has a ladder of its own, names of tools that do not exist end nothing here.
         apart = {NO_CALL, *self.unknown_tool_lines} if policy.form != "count" else frozenset[str]()
         return sum(line not in apart for line in self.uncertainties) >= policy.uncertainty_limit
 

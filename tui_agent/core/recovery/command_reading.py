@@ -1,4 +1,5 @@
-"""What a command line says of its own result: which program checks something, and whether its exit code can be seen.
+"""Facts from a command line about its result: the program that checks something, and the visibility of its
+exit code.
 
 Pure, and bounded in time for any text; what cannot be read says nothing. Which programs check (test runners, linters,
 compilers, builds) is the table of `findings`; what they printed is read in `output_signs`.
@@ -26,7 +27,7 @@ _PRINTS_FILES = frozenset({
 })  # fmt: skip
 """Programs that print what others have written: an error in their output is not theirs."""
 _KEEPS_ALL = frozenset({"tail", "tee", "cat", "ts", "nl"})
-"""Filters that let the end of their input through, where summaries stand."""
+"""Filters that let the end of their input through, the place of summaries."""
 _ONLY_LISTS = re.compile(
     r"^(?:--(?:help|version|collect-only|co|fixtures|markers|list\w*|passWithNoTests|setup-plan|dry-run|no-run|init|showConfig)\b|-h$|-V$)"
 )
@@ -40,12 +41,12 @@ _MOST_FILES = 20
 _IN_PLACE = re.compile(
     r"\b(?:sed|perl)\s+(?:-\S{1,40}\s+){0,4}-\w{0,9}i|\bsed\b[^|;&\n]{0,200}--in-place|\bpatch\s+-|\bgit\s+apply\b"
 )
-"""What changes the lines of a file that is there already."""
+"""Programs that change the lines of a file that is there already."""
 
 
 @dataclass(frozen=True)
 class CommandReading:
-    """What can be read from a command line.
+    """Facts from a command line.
 
     `checker`: the program in it that checks something, "" for none; `label`: it with its arguments, shortened.
     `hidden_by`: what sets the exit code in its place, as it is written (`| tail`, `|| true`), "" for nothing.
@@ -75,7 +76,7 @@ UNREADABLE = CommandReading(prints_files=True, runs_other=True)
 
 @lru_cache(maxsize=32)
 def read(command: str) -> CommandReading:
-    """What can be read from `command`."""
+    """Read `command`."""
     parsed = read_command(command)
     if parsed is None:
         return UNREADABLE
@@ -199,7 +200,7 @@ def _pipeline_words(pipeline: Pipeline, before: str) -> str:
 
 
 def _shown(one: AndOr, before: str) -> str:
-    """What runs last in the command line, where that does not fail by itself; "" where it checks as well."""
+    """The last program of the command line, if it does not fail by itself; "" if it checks as well."""
     pipeline = one.pipelines[-1]
     last = pipeline.commands[-1]
     if not isinstance(last, Simple) or checking_program(unwrapped(last.words)):

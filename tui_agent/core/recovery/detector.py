@@ -29,7 +29,7 @@ class Beginning(NamedTuple, Generic[P]):
 
 
 class Step(NamedTuple, Generic[P]):
-    """What an iteration brought, once all its calls have ended.
+    """The results of an iteration, once all its calls have ended.
 
     `changes` are those of the workspace, the iteration's own included. For each of its results in turn `marks` has the
     number of the last change before it, and `changed` is true if it changed something.
@@ -48,7 +48,7 @@ class Step(NamedTuple, Generic[P]):
     wanted: int = 0
     """How often the operator's words want the same call; 0: they do not say."""
     shown: bool = True
-    """What the policy does not go by is counted too, to be seen."""
+    """Counters that the policy does not use go on too, to be seen."""
 
 
 class Answer(NamedTuple, Generic[P]):
@@ -90,7 +90,7 @@ class Subject(OfTool, Protocol):
 
 
 class Account(NamedTuple):
-    """What a detector has counted, in words; `call` is the call that was counted, if it was one."""
+    """A detector's count in words; `call` is the call that was counted, if it was one."""
 
     words: str = ""
     call: Subject | None = None
@@ -121,7 +121,7 @@ class Detector(ABC, Generic[P]):
 
     @classmethod
     def rungs(cls, policy: P) -> frozenset[str]:
-        """What failing calls may lead to by its word: levels, and `withhold` for a call that is not run again."""
+        """Consequences of failing calls by its word: levels, and `withhold` for a call that is not run again."""
         return frozenset()
 
     def next_run(self, run: Beginning[P]) -> Self:

@@ -53,7 +53,7 @@ def _refusals(recovery: RecoveryState) -> Iterator[str]:
 
 
 def echoed(text: str, tag: str, engine: Iterable[str], tools: str) -> str:
-    """What `text` mostly repeats, in words for the model; "" where it says something of its own.
+    """The source that `text` mostly repeats, in words for the model; "" if it says something of its own.
 
     `engine`: the note and the refusals that the model read last. `tools`: the description of the tools as JSON, which
     only text that looks like it can repeat: a list of the tools in prose is an answer.

@@ -58,13 +58,13 @@ class RecoveryState:
     """The policy's detectors."""
     operator_present: bool = True
     on_escalation: OnEscalation = "partial"
-    """What happens if an operator would be asked and nobody is there."""
+    """The way on if an operator would be asked and nobody is there."""
     tools: tuple[str, ...] = ()
     """Tools of the run, for the note on unknown ones."""
     detectors: Detectors = field(default_factory=lambda: tuple(kind() for kind in DETECTORS))
     """One of each kind, in the order of `DETECTORS`."""
     changes: Changes = field(default_factory=Changes)
-    """What changed in the workspace and the environment during the run."""
+    """Changes in the workspace and the environment during the run."""
     looked: tuple[str, ...] = ()
     """Files of which a look at the workspace said in the open iteration that they have changed."""
     findings: StandingFindings = field(default_factory=StandingFindings)
@@ -82,7 +82,7 @@ class RecoveryState:
     failed_since_success: bool = False
     """An iteration failed, nothing succeeded since, and no text-only reply was rejected for it yet."""
     advice: events.Advised | None = None
-    """What another model suggests after the last iteration."""
+    """Another model's suggestion after the last iteration."""
     raised: events.EscalationRaised | None = None
     """The question that waits for the operator."""
     last_verdicts: tuple[events.VerdictRecord, ...] = ()

@@ -1,6 +1,6 @@
 """The place that an error names: a file and a line of the work, as `tests/test_tax.py:11`.
 
-Where several are named, the one that says what is wrong: a test runner's last line, a compiler's first error, the
+If several are named, the one that shows the fault: a test runner's last line, a compiler's first error, the
 newest frame of a traceback that is not a library's. Pure, and bounded in time for any text.
 """
 
@@ -33,7 +33,7 @@ _LIBRARY = re.compile(
 
 
 def error_place(message: str) -> str:
-    """`path:line`, or "" where the message names none."""
+    """`path:line`, or "" if the message names none."""
     text = message[-_LOOKED_AT:]
     if found := _COMPILER.search(text):
         return _written(found)

@@ -16,7 +16,7 @@ GAP = "<*>"
 """Stands for everything that was taken out."""
 
 _HEAD, _TAIL = 500, 1_000
-"""Characters of a message that are looked at, from its beginning and its end, where errors stand."""
+"""Characters of a message that are looked at, from its beginning and its end, the places of errors."""
 
 _LONGEST_TRACEBACK = 16_000
 """Characters of a message, from its end, in which frames of a traceback are looked for."""
@@ -25,7 +25,7 @@ _LONGEST = 200
 """Characters of a shape; longer ones end in a digest."""
 
 _FRAME = re.compile(r'^ *File "[^"\n]*", line \d.*\n(?:    .*\n)*', re.MULTILINE)
-"""A frame of a Python traceback with its source: where it happened, not what."""
+"""A frame of a Python traceback with its source: the place of the error, not the error."""
 
 _QUOTED = re.compile(
     r"""

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the results show of tests. It outlives a run: the next message may ask for no more than the answer.
+    """Evidence of the results about tests. It outlives a run: the next message may ask for no more than the
+    answer.
 
     `label`: the command that ran tests last, "" for none; `failed`: it failed, by its `line`. `changed`: what was
     changed since. `other`: something ran since of which nothing is known; it may have been the tests.

@@ -44,7 +44,7 @@ _COMPLAINT = re.compile(r"(?P<program>[\w./+-]{1,80}): \S")
 
 
 def complains(line: str, programs: set[str]) -> bool:
-    """Whether a line is the error message of one of the programs, or of the shell that ran them."""
+    """True if a line is the error message of one of the programs, or of the shell that ran them."""
     match = _COMPLAINT.match(line)
     return bool(match and program_name(match["program"]) in programs | SHELLS and not HARMLESS.search(line))
 
@@ -148,7 +148,7 @@ def _inside(command: Simple, strict: frozenset[str]) -> Iterator[Simple]:
 
 
 def is_loud(command: Simple) -> bool:
-    """Whether the command does not fail without saying why."""
+    """True if the command never fails without a message."""
     if isinstance(command, Unknown):
         return False
     words = unwrapped(command.words)

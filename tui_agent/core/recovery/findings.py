@@ -107,7 +107,7 @@ _LAUNCHERS = frozenset({
     "xcodebuild", "mix", "composer", "hatch", "pdm", "poe", "cargo", "go", "manage", "django-admin", "runtests",
     "runtest", "run_tests", "run-tests", "run_test", "test", "tests", "check", "lint", "build", "ci",
 })  # fmt: skip
-"""Programs and scripts of a project that run others: their code means findings where the output reports some."""
+"""Programs and scripts of a project that run others: their code means findings if the output reports some."""
 
 _REPORT = re.compile(
     r"""
@@ -164,7 +164,7 @@ _MOST_WORDS = 12
 
 
 def found_by(command: str, message: str, more: Mapping[str, Codes] | None = None) -> str:
-    """The program that reported findings by the exit code in `message`; "" where that is a real failure.
+    """The program that reported findings by the exit code in `message`; "" if that is a real failure.
 
     `message` is the failure's text: ours, or the one of a recorded run. `more`: further programs with their codes.
     """
@@ -200,7 +200,9 @@ def _found_by(command: str, message: str, more: tuple[tuple[str, Codes], ...]) -
 
 
 def checking_program(words: Sequence[str]) -> str:
-    """The name of the program that the words run, where it is one that checks: of the table, or one that runs such."""
+    """The name of the program that the words run, if it is one that checks: one of the table, or one that
+    runs such a program.
+    """
     words = _checked_by(words)
     for name in _names(words):
         if name in PROGRAMS and _reports(name, words):
@@ -212,7 +214,7 @@ def checking_program(words: Sequence[str]) -> str:
 
 
 def _reporter(words: Sequence[str], code: int, output: str, codes: Mapping[str, Codes]) -> str:
-    """The name of the program that the words run, where `code` says by it that something was found."""
+    """The name of the program that the words run, if `code` is its sign for findings."""
     words = _checked_by(words)
     for name in _names(words):
         if code in codes.get(name, ()) and _reports(name, words):
@@ -228,7 +230,7 @@ def _reporter(words: Sequence[str], code: int, output: str, codes: Mapping[str, 
 
 
 def _reports(name: str, words: Sequence[str]) -> bool:
-    """Whether a program of the table is called in the way in which it reports."""
+    """True if a program of the table is called in the way in which it reports."""
     options = _ONLY_WITH.get(name)
     return options is None or any(option in words for option in options)
 
@@ -260,7 +262,7 @@ def _runs_code(word: str) -> bool:
 
 
 def script_of(words: Sequence[str]) -> str:
-    """The script's file name, where an interpreter or the shell itself runs one."""
+    """The script's file name, if an interpreter or the shell itself runs one."""
     if _runs_code(words[0]):
         name = base_name(next((word for word in words[1:_MOST_WORDS] if not word.startswith("-")), ""))
         return name if _SCRIPT.search(name) else ""
@@ -268,8 +270,8 @@ def script_of(words: Sequence[str]) -> str:
 
 
 def _failed_as_meant(script: str, output: str) -> bool:
-    """Whether a test or a reproduction came to its end: it said so itself, an assertion did, or the code that it
-    calls raised. A mistake in the script itself is a failure.
+    """True if a test or a reproduction came to its end: it said so itself, an assertion did, or the code that
+    it calls raised. A mistake in the script itself is a failure.
     """
     begins = output.rfind(_TRACEBACK)
     if begins == -1:

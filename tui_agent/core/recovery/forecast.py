@@ -1,4 +1,6 @@
-"""What would be said if the same thing failed once more: the detectors themselves are asked, on a copy of the state."""
+"""Forecast of the verdict if the same thing failed once more: the detectors themselves are asked, on a copy
+of the state.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ ANALYZE = "Please analyze what went wrong and try a different approach."
 
 
 def closing_instruction(failure: Failure, tools: Sequence[str]) -> str:
-    """What to do about a failure of this kind, in Forge's words; the tools are sorted so that it is stable."""
+    """Advice on a failure of this kind, in Forge's words; the tools are sorted so that it is stable."""
     match failure.kind:
         case FailureKind.NO_TOOL_CALL:
             return "You must provide a tool call in your response."

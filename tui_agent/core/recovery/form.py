@@ -1,9 +1,10 @@
-"""Replies that break the form: no call where one is due, malformed calls, calls of tools that do not exist.
+"""Replies that break the form: no call although one is due, malformed calls, calls of tools that do not
+exist.
 
 | counts | identical replies in a row of which nothing could be executed; replies in a row that the length limit cut;
 |        | broken replies in a row, however they differ; replies with calls as text before the first call of the API
 | resets | an executed call, a whole answer, the operator's answer · another broken reply: 1, but not the row
-| levels | guide up to the limit · beyond it: ask where an operator is there · alone: a partial answer, much later
+| levels | guide up to the limit · beyond it: ask if an operator is there · alone: a partial answer, much later
 
 A reply that breaks the form in another way is another try; runs that were solved have recovered from dozens of them.
 A model that only writes its calls as text is switched to the text protocol (`form.text_protocol`), which is no verdict.
@@ -72,7 +73,7 @@ class FormErrors(Detector[FormParameters]):
     cut: int = 0
     row: int = 0
     signature: str = ""
-    """What the newest broken reply said; empty where it is not known."""
+    """The text of the newest broken reply; empty if it is not known."""
     broken: bool = False
     """The last reply broke the form or was cut."""
     written: int | None = None

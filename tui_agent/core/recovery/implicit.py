@@ -72,7 +72,7 @@ class ImplicitFailures(Detector[ImplicitParameters]):
     written: frozenset[str] = frozenset()
     """Names of files that the model wrote by commands or tools: what they print of errors is often meant."""
     waiting: Remark | None = None
-    """An error that a script of the model's printed; a remark where the next reply takes it for success."""
+    """An error that a script of the model's printed; a remark if the next reply takes it for success."""
     lines: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Failing lines, volatile parts left out, with the iterations in which they were seen."""
     evidence: Evidence = field(default_factory=Evidence)
@@ -81,7 +81,7 @@ class ImplicitFailures(Detector[ImplicitParameters]):
     verified: bool = False
     """An answer of the run was sent back, or the operator interrupted it: the next one is taken."""
     unshown: tuple[str, ...] = ()
-    """What the task names that may be files, and that no call has shown."""
+    """Names in the task that may be files, and that no call has shown."""
     called: bool = False
     """The run has made a call, apart from those that only plan or answer."""
     any_shown: bool = False
@@ -93,11 +93,11 @@ class ImplicitFailures(Detector[ImplicitParameters]):
 
     @property
     def unopened(self) -> tuple[str, ...]:
-        """Files of the workspace that the task names, where the run was answered without a single call."""
+        """Files of the workspace that the task names, if the run was answered without a single call."""
         return () if self.called else self.unread
 
     def next_run(self, run: Beginning[ImplicitParameters]) -> ImplicitFailures:
-        """What results showed holds on; what was said may be said again."""
+        """The evidence of results holds on; remarks may be made again."""
         unshown = () if self.any_shown else files_named(run.event.task)
         return ImplicitFailures(
             evidence=self.evidence, written=self.written, unshown=unshown, any_shown=self.any_shown

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 Answer = Literal["", "no_match", "findings"]
-"""What an exit code that is not 0 says where it is no failure: nothing was found, or something was."""
+"""The meaning of an exit code that is not 0 but no failure: nothing was found, or something was."""
 
 
 class CallStatus(StrEnum):
-    """What became of a call."""
+    """The fate of a call."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -82,12 +82,13 @@ class CallResult:
     duration: float = 0.0
     """Seconds."""
     finding: events.Failure | None = None
-    """What the tool reported as a failure, where the exit code says that a program found something
-    (`failure.findings`); it is in `failure` too once it repeats with nothing changed in between."""
+    """The tool's report of a failure, if the exit code says that a program found something
+    (`failure.findings`); it is in `failure` too once it repeats with nothing changed in between.
+    """
     changed_files: tuple[str, ...] = ()
     """The files that an edit tool names as changed."""
     contradiction: events.Contradiction | None = None
-    """What the workspace holds against its success."""
+    """The workspace's contradiction of its success."""
     facts: ToolFacts = UNKNOWN
     """The facts of its tool."""
 
@@ -103,7 +104,7 @@ class CallResult:
 
     @property
     def outcome(self) -> str:
-        """What came out, to be compared: the result, or the error's own text."""
+        """The outcome, to be compared: the result, or the error's own text."""
         failed = self.failure or self.finding
         return self.content if failed is None else failed.message
 
@@ -123,15 +124,15 @@ class Iteration:
     failed: bool = False
     """A call failed or the reply was rejected."""
     broke_form: bool = False
-    """What failed are replies or calls of a wrong form, and nothing was executed."""
+    """Replies or calls of a wrong form failed, and nothing was executed."""
     refused: bool = False
     """A call was refused by recovery itself (see `REFUSED`)."""
     unanswered: bool = False
     """No model call of it succeeded."""
 
     def failing(self, policy: Parameters) -> bool:
-        """Nothing succeeded, and something failed. Denials, refusals and cancellations alone are neutral, and so are
-        errors of form where they have a ladder of their own.
+        """Nothing succeeded, and something failed. Denials, refusals and cancellations alone are neutral, and
+        so are errors of form if they have a ladder of their own.
         """
         return self.failed and not self.succeeded and not (self.broke_form and policy.form != "count")
 
@@ -145,9 +146,9 @@ class Iteration:
 
 
 def result_of_call(event: events.ToolResult, policy: Parameters) -> CallResult:
-    """What became of a call, by its result event. A search that found nothing has succeeded (`failure.no_match`), and
-    what was cancelled because a sibling failed has not failed (`failure.sibling`), and what a program found is a result
-    (`failure.findings`).
+    """The fate of a call, by its result event. A search that found nothing has succeeded
+    (`failure.no_match`), a call that was cancelled because a sibling failed has not failed
+    (`failure.sibling`), and findings of a program are a result (`failure.findings`).
     """
     status, failure, did_nothing = CallStatus.SUCCEEDED, None, False
     changed: tuple[str, ...] = ()
@@ -199,20 +200,20 @@ def did_work(event: events.ToolSucceeded) -> bool:
 
 
 def answer_by_code(event: events.ToolFailed, policy: Parameters) -> Answer:
-    """What the exit code says where it is no failure; "" where it is one."""
+    """The meaning of the exit code if it is no failure; else ""."""
     if policy.search_results and found_nothing(event):
         return "no_match"
     return "findings" if findings_of(event, policy) else ""
 
 
 def found_nothing(event: events.ToolFailed) -> bool:
-    """Whether the failure is only a search or comparison without a match."""
+    """True if the failure is only a search or comparison without a match."""
     command = _executed_command(event)
     return command is not None and finds_nothing(command, event.failure.message)
 
 
 def findings_of(event: events.ToolFailed, policy: Parameters) -> str:
-    """The program that reported findings by its exit code; "" where the call failed."""
+    """The program that reported findings by its exit code; "" if the call failed."""
     command = _executed_command(event) if policy.findings else None
     failure = event.failure
     if command is None or failure.transient or failure.unknown_effect:
@@ -221,7 +222,7 @@ def findings_of(event: events.ToolFailed, policy: Parameters) -> str:
 
 
 def command_of(arguments: Mapping[str, Any]) -> str | None:
-    """The shell command of a call; None where it is none."""
+    """The shell command of a call; None if it is none."""
     command = arguments.get("command", arguments.get("cmd"))
     if command is None:
         return None

@@ -1,9 +1,9 @@
 """The chance that the next iteration holds a successful call, estimated from recorded runs.
 
-What it goes by: the stall, whether the last error or call was there before, what kind of failure it was, and the
-run's own record, which weighs more as it grows. The figures stand in `next_step_table`, the data and the training in
-`docs/lab/next_step`. An outcome that is already known teaches nothing: only a success with something new in it, or an
-operator, raises the chance. Where recorded runs of strong and weak models differ, no number is stated.
+Its grounds: the stall, the repetition of the last error or call, the kind of failure, and the run's own
+record, which weighs more as it grows. The figures stand in `next_step_table`, the data and the training in
+`docs/lab/next_step`. An outcome that is already known teaches nothing: only a success with something new in
+it, or an operator, raises the chance. If recorded runs of strong and weak models differ, no number is stated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ LONGEST_STALL = 4
 """Longer stalls count as this one: beyond it there is little difference and little data."""
 
 PRIOR_SUCCESSES, PRIOR_FAILURES = 4, 1
-"""What a run's own record begins with: as if it had had so many steps already. Its first steps move it little."""
+"""The beginning of a run's own record: as if it had had so many steps already. Its first steps move it
+little.
+"""
 
 LOWEST_RECORD, HIGHEST_RECORD = -6, 10
 """Half steps of the binary logarithm of successes to failures, those of the beginning included: from eight failures a
@@ -48,7 +50,7 @@ _FEW = 30
 
 
 class Cause(StrEnum):
-    """What kept the last iteration from a success."""
+    """The obstacle to a success of the last iteration."""
 
     NONE = "none"
     TOOL = "tool"
@@ -60,7 +62,7 @@ class Cause(StrEnum):
 
 
 class Outlook(StrEnum):
-    """What can be said of the next step."""
+    """The forecast for the next step."""
 
     UNKNOWN = "no estimate yet"
     LIKELY = "likely"
@@ -72,8 +74,8 @@ class Outlook(StrEnum):
 
 
 class Cell(NamedTuple):
-    """What the estimate goes by. `record` is in half steps of a binary logarithm (see `LOWEST_RECORD`), `evidence` in
-    doublings of the run's successes.
+    """The grounds of the estimate. `record` is in half steps of a binary logarithm (see `LOWEST_RECORD`),
+    `evidence` in doublings of the run's successes.
     """
 
     stall: int
@@ -104,7 +106,7 @@ class Cell(NamedTuple):
 
 
 def outlook_of(chance: float) -> Outlook:
-    """What a chance comes to: where it held for every group of recorded sets it is likely or unlikely, else open."""
+    """The word for a chance: likely or unlikely if it held for every group of recorded sets, else open."""
     if chance < table.HOLDS_BELOW:
         return Outlook.UNLIKELY
     return Outlook.LIKELY if chance >= table.HOLDS_FROM else Outlook.OPEN
@@ -118,7 +120,7 @@ class Known(NamedTuple):
     text: str
 
     def among(self, others: Iterable[Known]) -> bool:
-        """Whether the same call ended alike before, volatile parts of the text left out."""
+        """True if the same call ended alike before, volatile parts of the text left out."""
         alike = [other for other in others if other.key == self.key and other.status is self.status]
         return any(same_text(self.text, other.text) for other in alike)
 
@@ -145,7 +147,7 @@ class NextStep:
 
     @property
     def cell(self) -> Cell:
-        """What the estimate goes by."""
+        """The grounds of the estimate."""
         odds = math.log2((self.successes + PRIOR_SUCCESSES) / (self.failures + PRIOR_FAILURES))
         record = min(max(math.floor(2 * odds), LOWEST_RECORD), HIGHEST_RECORD)
         evidence = min((self.successes + 1).bit_length() - 1, HIGHEST_EVIDENCE)
@@ -158,7 +160,7 @@ class NextStep:
 
     @property
     def stated(self) -> float | None:
-        """The chance where it holds for strong and weak models alike; None where recorded runs differ too much."""
+        """The chance if it holds for strong and weak models alike; None if recorded runs differ too much."""
         return self.chance if self.outlook in {Outlook.LIKELY, Outlook.UNLIKELY} else None
 
     @property
@@ -168,7 +170,7 @@ class NextStep:
 
     @property
     def words(self) -> str:
-        """What the outlook rests on, in a sentence; empty before there is one. A number only where it holds."""
+        """The grounds of the outlook, in a sentence; empty before there is one. A number only if it holds."""
         if self.chance is None:
             return ""
         if self.outlook is Outlook.OPEN:

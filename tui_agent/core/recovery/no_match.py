@@ -1,6 +1,6 @@
 """Commands whose exit code 1 is an answer: a search that found nothing, a comparison that found a difference.
 
-Pure, and bounded in time for any text. It recognises our own failure texts and those of recorded runs; where
+Pure, and bounded in time for any text. It recognises our own failure texts and those of recorded runs; if
 another command could have set the exit code, or an error stands in the output, the failure stays one.
 """
 
@@ -44,7 +44,7 @@ _COMPLAINTS = re.compile(
 
 
 def finds_nothing(command: str, message: str) -> bool:
-    """Whether this failure only says that a search found nothing, or that what was compared differs.
+    """True if this failure only says that a search found nothing, or that compared files differ.
 
     `message` is the failure's text: ours, or the one of a recorded run. Exit code 1 is needed (123 of `xargs
     grep`, which stands for it), no text of an error, and that no other command can have set the code.
@@ -80,7 +80,7 @@ def nothing_found_by(command: str, message: str) -> str:
 
 
 def _only_nothing(name: str, output: str) -> bool:
-    """Whether this is what a search prints that finds nothing: no line, a count of 0, or warnings."""
+    """True if this is the output of a search that finds nothing: no line, a count of 0, or warnings."""
     return all(
         not line.strip() or re.fullmatch(r"(?:[^\n:]+:)?0", line.strip()) or HARMLESS.search(line)
         for line in output.splitlines()
@@ -88,7 +88,7 @@ def _only_nothing(name: str, output: str) -> bool:
 
 
 def in_words(name: str) -> str:
-    """What exit code 1 of the search or comparison called `name` says."""
+    """The meaning of exit code 1 of the search or comparison called `name`."""
     if name in _COMPARISON or name == "git diff":
         return f"{name} found differences"
     if name in _CONDITION or name == "((":
@@ -105,7 +105,7 @@ def _answers_by_code(command: Simple, code: int) -> str:
     if name == "xargs" or code == 123:
         return _search_of_xargs(words) if name == "xargs" else ""
     if name == "find":
-        # With `+`, find ends with 1 where one of the commands it ran did.
+        # With `+`, find ends with 1 if one of the commands it ran did.
         run = next((index for index, word in enumerate(words) if word in ("-exec", "-execdir")), None)
         inner = words[run + 1 :] if run is not None and words[-1] == "+" else []
         return program_name(inner[0]) if inner and program_name(inner[0]) in _SEARCH else ""
@@ -119,7 +119,7 @@ def _answers_by_code(command: Simple, code: int) -> str:
 
 
 def _search_of_xargs(words: Sequence[str]) -> str:
-    """`xargs` ends with 123 where a command that it ran ended with 1 to 125."""
+    """`xargs` ends with 123 if a command that it ran ended with 1 to 125."""
     return next((program_name(word) for word in words[1:] if program_name(word) in _SEARCH | _COMPARISON), "")
 
 

@@ -59,14 +59,14 @@ class Paragraph(NamedTuple):
 
 
 class Note(NamedTuple):
-    """The whole note; `text` None where there is nothing to say."""
+    """The whole note; `text` None if there is nothing to say."""
 
     text: str | None
     rules: tuple[str, ...]
 
 
 def closing_note(reason: str) -> str:
-    """What the model reads before its closing turn."""
+    """The model's text before its closing turn."""
     return (
         f"This run ends after your next reply: {reason.rstrip('.')}. Use its calls to bring the files into the best "
         "state that you can, and undo what is half done. In the same reply say, with finish, what is done, what is "
@@ -96,7 +96,7 @@ def shortened(text: str, longest: int = LONGEST_MESSAGE) -> str:
 def compose(
     state: RecoveryState, answer: EscalationAnswered | None = None, hook_context: Sequence[str] = ()
 ) -> Note:
-    """The note for the next model call, after `answer` where a question was put and answered.
+    """The note for the next model call, after `answer` if a question was put and answered.
 
     `hook_context` is what hooks add, each as a paragraph of its own.
     """
@@ -224,7 +224,7 @@ def _cut() -> Paragraph:
 
 
 def _merged(state: RecoveryState, answer: EscalationAnswered | None) -> Iterator[Paragraph]:
-    """What to do about what failed, then what the strongest verdict and the operator say."""
+    """Advice on the failures, then the words of the strongest verdict and of the operator."""
     if answer is not None and answer.by == "operator":
         # The operator has spoken: what the engine would advise could only contradict it.
         yield from _answered(state, state.strongest().detector, answer)
@@ -276,7 +276,7 @@ def _failed_again(entry: AttemptEntry, state: RecoveryState) -> str:
 
 
 def _after_the_limit(state: RecoveryState) -> str:
-    """What follows the last failure that a call may have."""
+    """The consequence of the last failure that a call may have."""
     if state.operator_present:
         return "the operator's help will be needed"
     return (
@@ -287,7 +287,7 @@ def _after_the_limit(state: RecoveryState) -> str:
 
 
 def _closing(state: RecoveryState, failures: Sequence[Failure]) -> str:
-    """What errors of form ask for, each once; a call that was cut says it in its result."""
+    """Advice on errors of form, each once; a call that was cut has it in its result."""
     wrong = [one for one in failures if one.kind in FORM_ERRORS and one.rule != Rule.FORM_CUT]
     form = state.of(FormErrors)
     as_text = bool(wrong) and form.needs_text(state.policy)

@@ -1,4 +1,5 @@
-"""What the output of a program says of tests and errors, whatever its exit code: counts of tests, and an error's line.
+"""Signs of tests and errors in the output of a program, whatever its exit code: counts of tests, and an
+error's line.
 
 Pure, and bounded in time for any text: the beginning and the end are looked at, line by line. Whether the text is a
 program's own or the content of a file that it printed is the caller's to know.
@@ -23,7 +24,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
 
 @dataclass(frozen=True)
 class RanTests:
-    """What the summaries of test runners say, added up. `line` is the one that says most, shortened."""
+    """The figures of test runners' summaries, added up. `line` is the one that says most, shortened."""
 
     passed: int
     failed: int
@@ -46,7 +47,7 @@ def quoted(line: str) -> str:
 
 
 def _lines(output: str, told_by: tuple[str, ...]) -> list[str]:
-    """The lines that are looked at; none where no word of `told_by` (lower case) is in any of them."""
+    """The lines that are looked at; none if no word of `told_by` (lower case) is in any of them."""
     if len(output) > _HEAD + _TAIL:
         output = f"{output[:_HEAD]}\n{output[-_TAIL:]}"
     if "\x1b[" in output:
@@ -99,11 +100,11 @@ _TAP = re.compile(r"(?:#|ℹ) (pass|fail) (\d{1,7})")
 
 
 _OF_TESTS = ("pass", "fail", "test", "ok ", "ok\t", "error", "skipped", "deselected")
-"""What a summary of each of these runners holds at least one of."""
+"""Words of which a summary of each of these runners holds at least one."""
 
 
 def ran_tests(output: str) -> RanTests | None:
-    """The summaries of test runners in an output, added up; None where there is none."""
+    """The summaries of test runners in an output, added up; None if there is none."""
     found: RanTests | None = None
     ran: int | None = None
     tap: dict[str, int] = {}
@@ -167,11 +168,11 @@ _BUILD = re.compile(
 
 
 _OF_ERRORS = ("traceback", "panic", "exception", "error", "err!", "fault", "unhandled", "fail", "***")
-"""What each of these lines, or the head of its traceback, holds at least one of."""
+"""Words of which each of these lines, or the head of its traceback, holds at least one."""
 
 
 def error_in(output: str) -> str:
-    """The line that says what went wrong, of a traceback, panic or failed build in an output; "" where there is none.
+    """The line of a traceback, panic or failed build in an output that names the error; "" if there is none.
 
     The last one counts: what comes after an error is often its consequence.
     """
@@ -196,7 +197,7 @@ _OF_FAILURES = ("e   ", "failed ", "error")
 
 
 def failing_line(output: str) -> str:
-    """The line by which a failure can be known again when it comes back; "" where none says so much."""
+    """The line by which a failure can be known again when it comes back; "" if none says so much."""
     why = test = ""
     for line in _lines(output, _OF_FAILURES):
         match = _SAID_BY_TESTS.fullmatch(line)

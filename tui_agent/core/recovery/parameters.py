@@ -45,17 +45,17 @@ class Parameters(BaseModel):
     error_prefix: Literal["every_tool", "mute_tools"] = "mute_tools"
     """When text that starts with `Error:` is a failure: from every tool (HPD), or from tools without a better way."""
     note: Literal["merged", "forge", "gigi", "funnelcanary", "none"] = "merged"
-    """What the model reads after a failure, beside the tool results."""
+    """The text for the model after a failure, beside the tool results."""
 
     attempts_key: Literal["canonical", "as_sent"] = "canonical"
-    """What makes calls the same: canonical input, or the JSON in the order as sent (Gigi)."""
+    """The identity of calls: canonical input, or the JSON in the order as sent (Gigi)."""
     trials: Literal["off", "count"] = "count"
     """A failure after a change of the workspace: a repeat like any other, or a trial, which is never blocked."""
     form: Literal["off", "count", "ladder"] = "ladder"
     """Replies that break the form: counted as failures like others, or by a ladder of their own; "off": not judged."""
 
     playbook: bool = True
-    """What recovered failures in earlier runs is counted. The note says it when there is enough evidence."""
+    """Repairs of failures in earlier runs are counted. The note names one when there is enough evidence."""
     playbook_elsewhere: bool = False
     """When nothing is known of this workspace, the note says what worked in your others."""
     persist: bool = False

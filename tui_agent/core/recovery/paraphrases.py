@@ -19,7 +19,7 @@ _SHORTEST = 60
 
 
 def only_looks(facts: ToolFacts, arguments: Mapping[str, Any]) -> bool:
-    """Whether a call shows something and does nothing else."""
+    """True if a call shows something and does nothing else."""
     command = command_of(arguments)
     if command is None:
         return bool(facts.looks)
@@ -27,5 +27,5 @@ def only_looks(facts: ToolFacts, arguments: Mapping[str, Any]) -> bool:
 
 
 def says_much(text: str) -> bool:
-    """Whether a result is long enough to answer one question only."""
+    """True if a result is long enough to answer one question only."""
     return len(text) >= _SHORTEST and len(" ".join(text[: 100 * _SHORTEST].split())) >= _SHORTEST

@@ -1,4 +1,4 @@
-"""What the model reads in place of the result of a call that recovery does not let run.
+"""The text for the model in place of the result of a call that recovery does not let run.
 
 Each text is made from facts alone: how often the call failed, who decided what, in whose words, and the error. When a
 call is refused is not decided here.
@@ -37,7 +37,8 @@ class Blocked:
     error: str = ""
     hint: str = ""
     wait: float = 0.0
-    """Seconds after which it may run again, where what it needs did not answer; 0: a wait is no help."""
+    """Seconds after which it may run again, if a service that it needs did not answer; 0: a wait is no help.
+    """
 
     @property
     def text(self) -> str:
@@ -73,7 +74,7 @@ class Blocked:
 
 
 def wait_first(seconds: float) -> str:
-    """What to do about a call that met no answer."""
+    """Advice on a call that met no answer."""
     return (
         f"Nothing answered there. Start it, or wait {seconds:.0f} seconds for it (`sleep {seconds:.0f} && …`); then "
         "this call may run again."

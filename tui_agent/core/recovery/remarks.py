@@ -110,7 +110,7 @@ _NOTHING = re.compile(r"\s*(?:0|no|false|none|0 total)?\s*", re.IGNORECASE)
 
 
 _MAY_NOT = re.compile(r"permission denied|operation not permitted", re.IGNORECASE)
-"""What a search of a whole disk says of places that it may not enter: the rest was searched."""
+"""Words of a search of a whole disk about places that it may not enter: the rest was searched."""
 
 
 def _complaint(reading: CommandReading, text: str) -> str:

@@ -46,7 +46,7 @@ class RepetitionWatch:
     _pieces: list[str] = field(default_factory=list)
 
     def add(self, piece: str) -> bool:
-        """Whether the text repeats itself now."""
+        """True if the text repeats itself now."""
         self._pieces.append(piece)
         self._unchecked += len(piece)
         if self._unchecked < _EVERY:
@@ -62,7 +62,7 @@ class RepetitionWatch:
 
 
 def repeated(text: str, *, fenced: bool = False, cut: bool = False) -> str:
-    """What stands at the end of `text` again and again; "" where nothing does. `fenced`: the end is code or data.
+    """The passage that `text` repeats at its end; "" if there is none. `fenced`: the end is code or data.
 
     `cut`: the length limit ended the text, so that little repetition is enough.
     """
@@ -83,7 +83,9 @@ def repeated(text: str, *, fenced: bool = False, cut: bool = False) -> str:
 
 
 def repetition_in(text: str, finish_reason: str) -> CallProblem | None:
-    """Why a text that was cut, by us or by the length limit, is no answer; None where it may be gone on with."""
+    """The reason why a text that was cut, by us or by the length limit, is no answer; None if it may be
+    continued.
+    """
     if finish_reason != REPEATED and not (finish_reason == "length" and repeated(text, cut=True)):
         return None
     return CallProblem(

@@ -1,11 +1,11 @@
 """The error ring: the last five failures, and whether they are one and the same (Forge).
 
-| counts | one slot for each reply that failed, whatever number of its calls failed; not what broke the form, where that
+| counts | one slot for each reply that failed, whatever number of its calls failed; not a breach of form, if that
 |        | has a ladder of its own; of each sub-agent the failure that stands, until a call of its own succeeds |
 | resets | any successful call empties it, and the answer to its own question; a different failure, or a change of the
 |        | workspace in between, only breaks the row |
-| levels | guide: a failure below five in a row, or one error of five different calls · else five identical: ask where
-|        | an operator is there, else stop, but not for what did not answer |
+| levels | guide: a failure below five in a row, or one error of five different calls · else five identical: ask if
+|        | an operator is there, else stop, but not if nothing answered |
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class RingParameters(Parameters):
     ring: Literal["off", "stop", "ask"] = "ask"
     """Five identical failures in a row: not judged, stop (Forge), or ask the operator if one is there, else stop."""
     ring_signature: Literal["normalised", "exact_note"] = "normalised"
-    """What makes failures identical: kind, tool and normalised message, or the exact text of the note (Forge)."""
+    """The identity of failures: kind, tool and normalised message, or the exact text of the note (Forge)."""
 
 
 @dataclass(frozen=True)
 class RingSlot:
-    """The failure of one reply, the first of them where several calls failed.
+    """The failure of one reply, the first of them if several calls failed.
 
     `signature` is what is compared, of all failures of the reply; `at` is in seconds since the epoch.
     """
@@ -56,9 +56,9 @@ class RingSlot:
     key: str = ""
     """The call that failed, by its key; "" for a reply without one."""
     absent: bool = False
-    """What it needs did not answer: it may be tried again after a wait."""
+    """A service that it needs did not answer: it may be tried again after a wait."""
     lane: str = ""
-    """What the sub-agent does whose failure it is; empty: the run's own."""
+    """The work of the sub-agent whose failure it is; empty: the run's own."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Rule(StrEnum):
-    """`subject.rule`: the subject is a detector, or the place in the loop where the rule acts."""
+    """`subject.rule`: the subject is a detector, or the place in the loop at which the rule acts."""
 
     # What counts as a failure
     FAILURE_NO_MATCH = "failure.no_match"

@@ -1,4 +1,4 @@
-"""What makes two calls the same call and two failures the same failure.
+"""Signatures: the identity of calls and of failures.
 
 Keys identify calls (tool and input), signatures identify failures (kind, tool, message without its volatile
 parts). Only text goes in and text comes out; what is counted by them is the detectors' business.
@@ -24,7 +24,7 @@ _LONGEST = 1_000
 _LONGEST_NAME = 80
 
 _LONGEST_NORMALISED = 16_000
-"""Characters of a text that are normalised: its beginning and its end, where errors stand."""
+"""Characters of a text that are normalised: its beginning and its end, the places of errors."""
 
 _PROSE = frozenset({"thought", "thoughts", "explanation", "reasoning", "rationale", "justification"})
 """Fields in which a model talks about its call."""
@@ -202,7 +202,7 @@ def exact_signature(note: str) -> str:
 
 
 def same_text(one: str, other: str) -> bool:
-    """Whether two outcomes say the same once their volatile parts are left out."""
+    """True if two outcomes say the same once their volatile parts are left out."""
     if one == other:
         return True
     longest = max(len(one), len(other))

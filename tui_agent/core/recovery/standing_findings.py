@@ -1,4 +1,4 @@
-"""What programs have reported since the workspace changed, so that the same report once more is no news.
+"""Reports of programs since the workspace changed, so that the same report once more is no news.
 
 | counts | findings (`failure.findings`) by call; the same from the same call again is a failure like any other
 | resets | any change of the workspace; for its call: other findings, or none

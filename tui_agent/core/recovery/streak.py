@@ -2,8 +2,8 @@
 
 | counts | iterations in which nothing succeeded and something failed; not refusals |
 | resets | an iteration with a success, also one of many in a batch; the operator's answer |
-| levels | guide up to the limit · beyond it: stop (HPD), or ask where an operator is there; else another way, or a
-|        | partial answer where the run is not to go on alone |
+| levels | guide up to the limit · beyond it: stop (HPD), or ask if an operator is there; else another way, or a
+|        | partial answer if the run is not to go on alone |
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 |        | calls with one result (`paraphrases`) |
 | resets | a change of files, a new outcome, a new call with a new outcome, the operator's words begin an epoch, so that
 |        | re-reading after an edit, re-running tests, paging and polling are work and not loops |
-| levels | guide when seen · the call is withheld · still on: ask where an operator is there, else stop; of different
+| levels | guide when seen · the call is withheld · still on: ask if an operator is there, else stop; of different
 |        | calls with one result no more than guide |
 """
 
@@ -103,7 +103,7 @@ class Pattern:
     waited: bool = False
     """Its call waits for something."""
     calls: int = 0
-    """Different calls with one result, where these are the pattern."""
+    """Different calls with one result, if these are the pattern."""
 
     @property
     def exhausted(self) -> bool:

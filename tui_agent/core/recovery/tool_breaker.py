@@ -80,7 +80,7 @@ class ToolBreakers(Detector[BreakerParameters]):
     kept: tuple[str, ...] = ()
     changes: int = 0
     acting: frozenset[str] = frozenset()
-    """Tools of the run that can change something; where they are not known, those of them that were called."""
+    """Tools of the run that can change something; if they are not known, those of them that were called."""
     known: bool = False
     """The tools of the run are known."""
 
@@ -140,7 +140,7 @@ class ToolBreakers(Detector[BreakerParameters]):
     hears = {BreakerSet: _set_by_hand}
 
     def next_run(self, run: Beginning[BreakerParameters]) -> ToolBreakers:
-        """What the operator opened stays open, everything counted is forgotten."""
+        """Tools that the operator opened stay open; all counts are forgotten."""
         tools, effects = run.event.tools, run.event.effects
         by_hand = {
             tool: BreakerState(BreakerPhase.OPEN, by_hand=True)

@@ -26,6 +26,6 @@ _TIMES = re.compile(
 
 @lru_cache(maxsize=8)
 def times_wanted(words: str, most: int) -> int:
-    """The largest number of times that the words name, `most` at the highest; 0 where they name none."""
+    """The largest number of times that the words name, `most` at the highest; 0 if they name none."""
     found = (number.lower() for number in _TIMES.findall(words[:_LONGEST]))
     return min(most, max((_NUMBERS.get(number) or int(number) for number in found), default=0))

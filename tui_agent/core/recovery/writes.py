@@ -1,4 +1,5 @@
-"""What a shell command may change, read from its text alone: files, installed packages, the repository, services.
+"""Possible changes of a shell command, read from its text alone: files, installed packages, the repository,
+services.
 
 For runs whose workspace nobody looks at (recordings, no checkpoints), and for what no look at the workspace shows: the
 environment. Pure, and bounded in time for any text. What cannot be told counts as `MAYBE`.
@@ -26,7 +27,7 @@ from tui_agent.shell_syntax import CommandGroup, Compound, Script, Simple, Unrea
 
 
 class Writes(IntEnum):
-    """What a command may change. `OUTPUT`: it keeps what a program prints in a file."""
+    """Kinds of changes. `OUTPUT`: the output of a program is kept in a file."""
 
     NOTHING = 0
     MAYBE = 1
@@ -161,12 +162,13 @@ _LOOSE = re.compile(
 
 @lru_cache(maxsize=512)
 def writes(command: str) -> Writes:
-    """What a command that ended well may have changed."""
+    """Possible changes of a command that ended well."""
     return _of_text(command, 0)
 
 
 def writes_before_its_end(command: str, output: str = "") -> bool:
-    """Whether a command that failed surely changed something before the part that failed: `sed -i … && pytest`.
+    """True if a command that failed surely changed something before the part that failed: `sed -i … &&
+    pytest`.
 
     What complains in the output by its own name has failed, and what follows it by `&&` did not run.
     """
@@ -261,13 +263,13 @@ def _of_commands(commands: Sequence[object], whole: str, depth: int) -> Writes:
 
 
 def _prints_text(commands: Sequence[object]) -> bool:
-    """Whether what is redirected is a text that the command itself holds (`cat > f <<EOF`, `echo x > f`)."""
+    """True if the redirected text stands in the command itself (`cat > f <<EOF`, `echo x > f`)."""
     last = commands[-1]
     return isinstance(last, Simple) and bool(last.words) and last.words[0] in {"cat", "echo", "printf"}
 
 
 def _is_log(command: object) -> bool:
-    """Whether it only checks, filters or keeps what a checker prints (`pytest | tee out.txt`)."""
+    """True if it only checks, filters or keeps the output of a checker (`pytest | tee out.txt`)."""
     if not isinstance(command, Simple):
         return False
     words = working(command.words)
@@ -275,7 +277,7 @@ def _is_log(command: object) -> bool:
 
 
 def _keeps_output(text: str) -> bool:
-    """Whether some output is redirected into a file."""
+    """True if some output is redirected into a file."""
     for found in _REDIRECTED.finditer(text[:_LONGEST]):
         target = (found["target"] or "").strip("\"'")
         if found["out"] and target and not _NO_FILE.fullmatch(target):
@@ -284,7 +286,7 @@ def _keeps_output(text: str) -> bool:
 
 
 def _of_simple(command: Simple, whole: str, depth: int) -> tuple[Writes, bool]:
-    """What one program may change, and whether it is one that checks the work."""
+    """Possible changes of one program, and a mark if it checks the work."""
     words = working(command.words)
     if not words:
         return Writes.NOTHING, False  # an assignment, or a redirection alone

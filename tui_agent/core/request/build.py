@@ -26,7 +26,7 @@ PLANNING = (
     "know what to do, answer with the plan: the steps, the files that each changes, how you will check the result, and "
     "what is still open. You carry it out only after the operator has approved it."
 )
-"""What every request in plan mode ends with."""
+"""The end of every request in plan mode."""
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,9 @@ _DEEPEST = 20
 
 
 def notation(text: str, at: int) -> Read | None:
-    """Read `call:NAME{KEY:<|"|>VALUE<|"|>}`: texts in quotes of its own, or bare where only one reading is possible."""
+    """Read `call:NAME{KEY:<|"|>VALUE<|"|>}`: texts in quotes of its own, or bare if only one reading is
+    possible.
+    """
     head = _CALL.match(text, at)
     if head is None:
         return None

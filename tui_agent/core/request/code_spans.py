@@ -1,4 +1,4 @@
-"""Where a text is code: fences and inline code, as Markdown has them. Pure."""
+"""Places of code in a text: fences and inline code, as Markdown has them. Pure."""
 
 from __future__ import annotations
 

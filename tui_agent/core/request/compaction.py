@@ -1,8 +1,9 @@
 """Compaction: a summary by a model takes the place of the older exchanges, before the window has to drop them.
 
-Whole exchanges are replaced, a reply and its results together. The operator's words stay as they were said, and what
-the program knows by itself (changed files, failures that stand, blocked calls, the ring) is written beside the summary
-instead of being left to the model. Where there is no usable summary, the window is cut (`window.cut`).
+Whole exchanges are replaced, a reply and its results together. The operator's words stay as they were said,
+and the program's own facts (changed files, failures that stand, blocked calls, the ring) are written beside
+the summary instead of being left to the model. If there is no usable summary, the window is cut
+(`window.cut`).
 
 The request for a summary is the beginning of the conversation as it was sent before, with one message more, so that a
 provider's prompt cache serves it.
@@ -35,7 +36,7 @@ _SUMMARY_SHARE = 0.15
 _LEAST_GAIN = 0.2
 """Of the room: what must be replaced for a summary to be worth its call, unless the operator asks for it."""
 _SHORTEST_SUMMARY, _LONGEST_SUMMARY = 200, 8_000
-"""Tokens; the bounds of `_SUMMARY_SHARE`, whose upper one also holds where the window is not known."""
+"""Tokens; the bounds of `_SUMMARY_SHARE`, whose upper one also holds if the window is not known."""
 
 _LISTED = 20
 _LONGEST_LINE = 300
@@ -66,8 +67,8 @@ Give exact names, paths, numbers and messages. What tool results say is material
 
 @dataclass(frozen=True)
 class CompactionPlan:
-    """What a summary is to replace: exchanges up to event `to_seq`. `tokens` is the estimate of what it is made from,
-    `longest` the estimate that it may have itself.
+    """The part that a summary is to replace: exchanges up to event `to_seq`. `tokens` is the estimate of its
+    source, `longest` the estimate that it may have itself.
     """
 
     to_seq: int
@@ -78,9 +79,9 @@ class CompactionPlan:
 
 
 def plan(history: History, run: int, room: int | None, *, asked: bool) -> CompactionPlan | None:
-    """The exchanges to replace; None where too little would be gained. `room` in tokens; None: unknown.
+    """The exchanges to replace; None if too little would be gained. `room` in tokens; None: unknown.
 
-    Where the operator asked for it, only the newest exchange stays.
+    If the operator asked for it, only the newest exchange stays.
     """
     shown = messages_in_window(history, run)
     first = _first_kept(shown, 0 if asked or room is None else int(room * _KEPT_SHARE))

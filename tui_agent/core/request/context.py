@@ -1,4 +1,4 @@
-"""What fills the window: the tokens of the next request by kind, as `/context` shows them."""
+"""The content of the window: the tokens of the next request by kind, as `/context` shows them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Part:
 
 @dataclass(frozen=True)
 class ContextUse:
-    """The parts of the next request, in `KINDS`' order, empty ones left out. Tokens are corrected by what the provider
-    counted (`calibration`); `budget` is None where the window is not known.
+    """The parts of the next request, in `KINDS`' order, empty ones left out. Tokens are corrected by the
+    provider's count (`calibration`); `budget` is None if the window is not known.
     """
 
     model: str
@@ -50,7 +50,7 @@ class ContextUse:
 
 
 def context_use(state: RunState) -> ContextUse:
-    """What the next request would hold if it went out now."""
+    """The content of the next request if it went out now."""
     run = state.run
     model = state.model
     factor, limit = scale(state, model), budget(state, model)

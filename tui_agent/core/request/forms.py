@@ -1,4 +1,4 @@
-"""The forms in which models write calls, thoughts and the ends of their turns: data, with where each was seen.
+"""The forms in which models write calls, thoughts and the ends of their turns: data, each with its source.
 
 A server that knows its model's form takes it out of the text; what is here is for those that do not. `written_calls`
 reads the calls, `spoken` the thoughts, and `models.tagged_reasoning` the thoughts while they stream.
@@ -18,7 +18,7 @@ class CallForm(NamedTuple):
     begins: str
     source: str
     in_line: bool = False
-    """Whether it also begins a call in the middle of a line: tokens that no prose holds."""
+    """True if it also begins a call in the middle of a line: tokens that no prose holds."""
 
 
 _NAME = r"[A-Za-z_][\w.-]{0,150}"
@@ -104,7 +104,7 @@ CALL_FORMS = (
 )
 
 SPACES = r"(?:[|｜]DSML[|｜]|antml:|minimax:|steptml:|seed:|longcat_)?"
-"""What stands before the name of an element."""
+"""The text before the name of an element."""
 
 THOUGHTS = (
     ("<think>", "</think>"),
@@ -128,7 +128,7 @@ THOUGHTS = (
 Command; OpenThinker; Apertus; Gemma; MedGemma; Solar."""
 
 SENTENCES = ("Here is my thought process:", "Here is my response:")
-"""What Granite 3.2 says before its thoughts and before its answer: only both together mean that."""
+"""Granite 3.2's words before its thoughts and before its answer: only both together mean that."""
 
 ANSWERS = (
     ("<answer>", "</answer>"),
@@ -136,7 +136,9 @@ ANSWERS = (
     ("<|START_RESPONSE|>", "<|END_RESPONSE|>"),
     ("<|begin_of_solution|>", "<|end_of_solution|>"),
 )
-"""What some models put around the answer that follows their thoughts: Hunyuan, Granite 3.3, Command, OpenThinker."""
+"""Tags of some models around the answer that follows their thoughts: Hunyuan, Granite 3.3, Command,
+OpenThinker.
+"""
 
 TURN_ENDS = (
     "<|im_end|>",
@@ -188,4 +190,4 @@ TURN_BEGINS = (
     "<seed:bos>assistant",
     "]~b]ai",
 )
-"""Tokens with which the reply itself begins where a server leaves them in."""
+"""Tokens with which the reply itself begins if a server leaves them in."""

@@ -1,4 +1,4 @@
-"""Words in brackets that stand where there is nothing to say, as this program and others write them. Pure.
+"""Words in brackets that stand for an empty text, as this program and others write them. Pure.
 
 Models repeat what their history shows, and some servers put such words in the place of an empty reply.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 UNDERSTOOD = "(continues)"
-"""A turn of the assistant that stands where a server wants one and there was none."""
+"""A turn of the assistant for a server that wants one, if there was none."""
 CALLS = "(calls)"
 """The text of a message that has calls and no text, for servers that take no empty one."""
 NOT_RECORDED = "(not recorded)"

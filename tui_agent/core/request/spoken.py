@@ -1,4 +1,5 @@
-"""What a reply says to whoever asked: its text without the thoughts, channels and tokens of the model's own form.
+"""The words of a reply for its reader: its text without the thoughts, channels and tokens of the model's own
+form.
 
 A server that knows the form takes them out. Pure; the forms stand in `forms`, the calls are read by `written_calls`.
 """

@@ -25,7 +25,7 @@ _LONGEST_SHOWN = 200
 
 @dataclass(frozen=True)
 class TextReply:
-    """What a reply of text says: the words before its call, and the call, if it holds one."""
+    """Parts of a reply of text: the words before its call, and the call, if it holds one."""
 
     text: str
     name: str = ""
@@ -36,13 +36,13 @@ class TextReply:
 
 
 def writes_calls(state: RunState, model: str) -> bool:
-    """Whether the model writes its tool calls as text."""
+    """True if the model writes its tool calls as text."""
     chosen = state.run.tool_calls
     return model in state.text_models if chosen == "auto" else chosen == "text"
 
 
 def instructions(tools: Sequence[dict[str, Any]]) -> str:
-    """What the system prompt says of the tools, in place of a request's `tools`."""
+    """The system prompt's part about the tools, in place of a request's `tools`."""
     lines = [
         "# Tools",
         "You call a tool by ending your reply with one fenced call, and nothing after it:",
@@ -132,7 +132,7 @@ def read(text: str, tools: Sequence[str] = ()) -> TextReply:
 
 
 def _bodies(text: str, openings: Sequence[re.Match[str]]) -> Iterator[str]:
-    """What stands between each opening and its end; a fence may stand inside of the JSON's strings."""
+    """The text between each opening and its end; a fence may stand inside of the JSON's strings."""
     end = 0
     for opening in openings:
         if opening.start() < end:

@@ -22,7 +22,9 @@ def budget(state: RunState, model: str) -> int | None:
 
 
 def room_for_history(state: RunState, text: str | None, model: str) -> int | None:
-    """What system prompt, tools and note leave of that budget to the history, in tokens as we estimate them."""
+    """The part of that budget that system prompt, tools and note leave to the history, in tokens as we
+    estimate them.
+    """
     limit = budget(state, model)
     return None if limit is None else max(0, int(limit / scale(state, model)) - overhead(state, text))
 
@@ -35,7 +37,9 @@ def overhead(state: RunState, text: str | None) -> int:
 
 
 def counted(state: RunState, prompt_tokens: int | None) -> float | None:
-    """Tokens counted by the provider for one that we estimated, in the newest call; None where that says nothing."""
+    """Tokens counted by the provider for one that we estimated, in the newest call; None if that says
+    nothing.
+    """
     called = state.called
     if called is None or not called.tokens or prompt_tokens is None:
         return None

@@ -1,8 +1,9 @@
 """The sliding window: which groups of the history go into a request, and when the oldest leave it.
 
-Only whole groups stay or go. The run's first message, the operator's last one and the newest group always stay: without
-them the model would not know what it is doing. A cut frees much at once, so that the requests after it begin alike and
-a provider's prompt cache holds. Where a summary replaced exchanges (`compaction`), it stands in their place.
+Only whole groups stay or go. The run's first message, the operator's last one and the newest group always
+stay: without them the model would not know what it is doing. A cut frees much at once, so that the requests
+after it begin alike and a provider's prompt cache holds. If a summary replaced exchanges (`compaction`), it
+stands in their place.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def _first(history: History) -> int:
 
 
 def _kept_before(history: History, run: int, first: int) -> list[Group]:
-    """What the window holds of the time before place `first`, in order."""
+    """The window's content from before place `first`, in order."""
     if not first:
         return []
     groups, summary = history.groups, history.summary
@@ -104,9 +105,9 @@ def tokens_of(groups: Iterable[Group]) -> int:
 
 
 def cut(history: History, run: int, budget: int, changed_files: Sequence[str] = ()) -> WindowCut | None:
-    """The cut that brings the history to `KEPT_SHARE` of `budget` tokens; None where it fits or nothing can go.
+    """The cut that brings the history to `KEPT_SHARE` of `budget` tokens; None if it fits or nothing can go.
 
-    Results are shortened where whole groups alone do not make it fit.
+    Results are shortened if whole groups alone do not make it fit.
     """
     if tokens_in_window(history, run) <= budget:
         return None
@@ -140,7 +141,7 @@ def cut(history: History, run: int, budget: int, changed_files: Sequence[str] = 
 
 
 def _longest_result(groups: list[Group], budget: int, before: int) -> int:
-    """The limit at which the groups fit, halved from the longest result down; the smallest one where none does."""
+    """The limit at which the groups fit, halved from the longest result down; the smallest one if none does."""
     lengths = [len(str(m["content"])) for g in groups for m in g.messages if _may_be_cut(g, m)]
     limit = before or max(lengths, default=0)
     if limit <= _SHORTEST_RESULT:
@@ -185,7 +186,7 @@ def _shortened_message(message: Message, limit: int) -> Message:
 
 
 def _remark(left: Sequence[Group], changed_files: Sequence[str]) -> str:
-    """What the model reads of what left: how many steps, which tools they used, which files were changed."""
+    """Words for the model about the steps that left: their number, their tools, the files that they changed."""
     if not left:
         return ""
     tools: Counter[str] = Counter(

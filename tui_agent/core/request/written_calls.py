@@ -1,9 +1,9 @@
 """Calls that a model wrote into its text although tools were offered (`form.text_call`).
 
-Small models, and servers that do not know a model's own form, send a call as JSON, in a fence or between tags. Such
-text is no answer. An answer that shows JSON, or explains a call, is one: where `sure` is False, the calls are to be
-taken only if they fit their tools. The forms stand in `forms`. Pure; the text protocol has a reader of its own
-(`text_calls`).
+Small models, and servers that do not know a model's own form, send a call as JSON, in a fence or between
+tags. Such text is no answer. An answer that shows JSON, or explains a call, is one: if `sure` is False, the
+calls are to be taken only if they fit their tools. The forms stand in `forms`. Pure; the text protocol has a
+reader of its own (`text_calls`).
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ _EXAMPLE = re.compile(
     r"\b(?:examples?|e\.g\.|for instance|such as|like this|looks? like|would be|format|syntax|means|returns?)\b",
     re.IGNORECASE,
 )
-"""What stands in the line before a call that is shown and not made."""
+"""Words in the line before a call that is shown and not made."""
 _REMAINS = re.compile(
     rf"^ {{0,3}}</{SPACES}(?:tool_?calls?|function_calls?|function|invoke|parameter|arg_key|arg_value)>[ \t]*$"
     r"|<\|channel\|>\s*(?:analysis|commentary|final)\b|<\|tool_calls?_(?:section_)?(?:begin|end)\|>\s*$",
     re.MULTILINE,
 )
-"""What is left of a call whose beginning is lost."""
+"""The rest of a call whose beginning is lost."""
 _LONGEST_REMAINS = 4_000
 
 _NAMES = ("name", "tool", "tool_name")
@@ -87,7 +87,7 @@ _LOOSE_ARGUMENTS = ("input", "action_input", "params", "kwargs")
 _LISTS = ("tool_calls", "tool_uses")
 _IDS = frozenset({"type", "id", "index", "call_id", "tool_call_id"})
 _OF_SCHEMAS = frozenset({"additionalProperties", "strict"})
-"""What small models copy from the description of a tool."""
+"""Text that small models copy from the description of a tool."""
 _BESIDE = frozenset({"function", *_IDS, *_NAMES, *_ARGUMENTS, *_OF_SCHEMAS})
 
 
