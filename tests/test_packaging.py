@@ -43,6 +43,7 @@ for policy in ("forge", "gigi", "funnelcanary", "hpd", "combined"):
     recovery.model_failed("rate_limit", "busy")
     Recovery.from_json(recovery.to_json()).operator_answered("Run it in the folder above.", "skip")
     levels[policy] = [*said, recovery.permit("bash", make).rule]
+assert "asyncio" not in sys.modules
 import tui_agent.core
 for found in pkgutil.walk_packages(tui_agent.core.__path__, "tui_agent.core."):
     importlib.import_module(found.name)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 import tomllib
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -19,6 +17,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from docs import write_models
 from tui_agent.core.request.placeholders import CALLS, NOT_RECORDED, UNDERSTOOD
 from tui_agent.models import kept_habits, known_servers, lessons, shape
 from tui_agent.models.habits import (
@@ -619,9 +618,7 @@ def test_every_row_of_the_table_names_its_source_and_habits_that_there_are() -> 
 
 
 def test_the_page_of_known_servers_is_current() -> None:
-    script = Path(__file__).parents[2] / "docs" / "write_models.py"
-    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert write_models.main(["--check"]) == 0
 
 
 @pytest.mark.parametrize(

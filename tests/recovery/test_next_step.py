@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -27,6 +25,7 @@ from tui_agent.core.recovery.next_step import (
     Outlook,
 )
 from tui_agent.core.recovery.policy import PRESETS
+from tui_agent.lab.evaluation.next_step import train
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS = range(LOWEST_RECORD, HIGHEST_RECORD + 1)
@@ -358,12 +357,4 @@ def test_without_a_success_the_chance_does_not_rise(
 
 @pytest.mark.process
 def test_the_figures_of_the_package_are_those_that_the_data_give() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tui_agent.lab.evaluation.next_step.train", "--check"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
+    assert train.main(["--check"]) == 0
