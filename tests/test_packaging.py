@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from importlib.util import find_spec
@@ -61,11 +62,21 @@ def places(name: str) -> Path:
     return origin.parent if origin.name == "__init__.py" else origin
 
 
-def built(project: Path, into: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The wheel of a project, made without the network by the build backend that is installed."""
+def built(what: str, project: Path, into: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Build a `wheel` or `sdist` without the network, by the build backend that is installed."""
     backend = pytest.importorskip("hatchling.build", reason="the build backend, hatchling, is not installed")
     monkeypatch.chdir(project)
-    return into / str(backend.build_wheel(str(into)))
+    into.mkdir(exist_ok=True)
+    return into / str(getattr(backend, f"build_{what}")(str(into)))
+
+
+def built_twice(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Build the wheel from what the source distribution holds, as those do who get nothing else."""
+    source = built("sdist", project, tmp_path / "source", monkeypatch)
+    with tarfile.open(source) as archive:
+        archive.extractall(tmp_path / "source", filter="data")
+    unpacked = tmp_path / "source" / source.name.removesuffix(".tar.gz")
+    return built("wheel", unpacked, tmp_path / "again", monkeypatch)
 
 
 def pip_installed(wheel: Path, into: Path) -> Path:
@@ -101,9 +112,11 @@ def test_the_engine_needs_pydantic_and_tree_sitter_alone(tmp_path: Path) -> None
     assert levels["combined"] == ["guide", "guide", "escalate", "attempts.block"]
 
 
+@pytest.mark.process
 def test_the_engine_alone_is_a_small_distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wheel = built(ENGINE, tmp_path, monkeypatch)
+    wheel = built("wheel", ENGINE, tmp_path, monkeypatch)
     assert wheel.stat().st_size <= 2_000_000
+    assert wheel.read_bytes() == built_twice(ENGINE, tmp_path, monkeypatch).read_bytes()
     folder = pip_installed(wheel, tmp_path / "installed")
     file, levels = used_alone(folder, tmp_path)
     assert file.is_relative_to(folder)
@@ -115,13 +128,9 @@ def test_the_engine_alone_is_a_small_distribution(tmp_path: Path, monkeypatch: p
 
 def test_the_engines_distribution_holds_every_module_that_it_imports() -> None:
     settings = tomllib.loads((ENGINE / "pyproject.toml").read_text())
-    kept = settings["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
-    moved = {source: place for source, place in kept.items() if source != f"../../{place}"}
-    assert moved == {"../../LICENSE": "tui_agent/LICENSE"}
+    kept = settings["tool"]["hatch"]["build"]["only-include"]
     held = {
-        name
-        for name, path in modules().items()
-        if any(path.is_relative_to(ROOT / place) for place in kept.values())
+        name for name, path in modules().items() if any(path.is_relative_to(ROOT / place) for place in kept)
     }
     missing = {
         f"{name} imports {needed}"
@@ -137,10 +146,12 @@ def test_both_distributions_want_the_same_releases() -> None:
     for key in ("requires-python", "license"):
         assert engine["project"][key] == whole["project"][key]
     assert engine["build-system"] == whole["build-system"]
+    assert (ENGINE / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
 
 
+@pytest.mark.process
 def test_the_wheel_holds_what_its_commands_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wheel = built(ROOT, tmp_path, monkeypatch)
+    wheel = built_twice(ROOT, tmp_path, monkeypatch)
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         archive.extractall(tmp_path / "installed")
