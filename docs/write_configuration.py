@@ -19,6 +19,7 @@ from tui_agent.config.field_notes import field_notes
 from tui_agent.config.layers import IN_A_PROJECTS_PROFILE, LIMITS, PERSONAL
 from tui_agent.config.profiles import FallbackSettings, ModelParameters, ModelProfile, Price
 from tui_agent.config.sections import (
+    ConsoleSettings,
     EnvironmentSettings,
     HookSettings,
     PermissionSettings,
@@ -153,6 +154,7 @@ def page() -> str:
         '    [keys]\n    diff = "f11"\n    step = "alt+s"\n    plan = ""\n    replay-error = "r"'
     )
     parts += ["## `[keys]` †\n", keys + "\n"]
+    parts += ["## `[console]`\n", _table(ConsoleSettings)]
     parts += ["## `[web]` †\n", _table(WebSettings)]
     parts += ["## `[format]` †, `[diagnostics]` †\n", files + "\n"]
     parts += [
@@ -181,6 +183,7 @@ _SECTIONS = {
     "keys",
     "prices",
     "web",
+    "console",
     "name",
 }
 """Keys with tables of their own."""

@@ -139,6 +139,7 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "permissions": ('{deny = ["bash(rm -rf *)"]}', '{"deny": ["bash(rm -rf *)"]}'),
     "recovery": ("{stall_threshold = 4}", '{"stall_threshold": 4}'),
     "format": ('{"*.py" = ["ruff", "format", "{path}"]}', '{"*.py": ["ruff", "format", "{path}"]}'),
+    "console": ('{panes = "wide"}', '{"panes": "wide"}'),
     "web": ('{private_hosts = ["localhost"]}', '{"private_hosts": ["localhost"]}'),
     "diagnostics": (
         '{"*.ts" = {shell = "tsc | head", timeout = 9}}',

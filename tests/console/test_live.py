@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.console.live_harness import HandConsole, HandSession, LiveSession, live
+from tui_agent.console.looks.pane_facts import SLIM_WIDTH
 from tui_agent.console.looks.splash import conversation_width
 from tui_agent.console.panes import ConversationPane
 from tui_agent.console.prompt.queued import QueuedMessages
@@ -640,7 +641,7 @@ async def test_the_palette_offers_the_same_commands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "folded"), [((80, 24), True), ((120, 40), False), ((200, 60), False), ((120, 24), True)]
+    ("size", "folded"), [((80, 24), True), ((100, 24), False), ((200, 60), False), ((120, 23), True)]
 )
 async def test_recovery_panes_fold_where_there_is_no_room_and_open_on_a_key(
     size: tuple[int, int], folded: bool
@@ -648,7 +649,13 @@ async def test_recovery_panes_fold_where_there_is_no_room_and_open_on_a_key(
     async with live(size) as console:
         console.session.start()
         await console.until(lambda: "fix it" in console.shown())
+        assert ("○ ○ ○ ○ ○ nothing failed" in console.shown().splitlines()[1]) is not folded
+        assert "○ ○ ○ ○ ○ nothing failed" in console.shown()
         assert ("Error ring" in console.shown()) is not folded
+        if not folded:
+            assert console.screen.query_one("#recovery").region.width == SLIM_WIDTH
+            await console.press("f2")
+            await console.until(lambda: console.screen.query_one("#recovery").region.width > SLIM_WIDTH)
         await console.press("f2")
         await console.until(lambda: "Trends" in console.shown() and "fix it" not in console.shown())
         await console.press("f2")
@@ -671,10 +678,10 @@ async def test_panes_that_have_no_room_at_the_side_come_back_where_there_is_and_
         await console.until(lambda: "Error ring" not in console.shown())
         await console.pilot.resize_terminal(200, 60)
         await console.until(lambda: "Error ring" in console.shown())
-        console.screen.commands.run("panes", "strip")
+        console.screen.commands.run("panes", "line")
         console.screen.commands.run("panes", "full")
         await console.until(lambda: "Trends" in console.shown())
-        assert kept == [("full", "side"), ("side", "side"), ("strip", "strip"), ("full", "strip")]
+        assert kept == [("full", "auto"), ("auto", "auto"), ("line", "line"), ("full", "line")]
     async with live((120, 40)) as console:
         console.screen.use({"panes": "full", "panes_before": "strip"})
         await console.until(lambda: "Trends" in console.shown())

@@ -538,7 +538,7 @@ async def test_panes_and_screens_look_as_before(
         await until(pilot, lambda: set(THEMES) <= set(app.theme_names))
         for name, story in STORIES.items():
             _play(screen, story())
-            for form in ("strip", "side", "full"):
+            for form in ("line", "wide", "full"):
                 screen.commands.run("panes", form)
                 await pilot.pause()
                 shown = themes if form == "full" else themes_at(size, UNLIKE)

@@ -235,6 +235,14 @@ class WebSettings(BaseModel, frozen=True, extra="forbid"):
         )
 
 
+class ConsoleSettings(BaseModel, frozen=True, extra="forbid"):
+    """How the console looks (`[console]`)."""
+
+    panes: Literal["auto", "wide", "line"] = "auto"
+    """Recovery panes at a start. auto: beside the conversation, slim until something fails; wide: always wide; line: in
+    one line. F2 and `/panes` change it while the console is open, and with `auto` for the next start too."""
+
+
 class HookCommand(BaseModel, frozen=True, extra="forbid"):
     """One command: gets the event as JSON on stdin; `timeout` in seconds."""
 

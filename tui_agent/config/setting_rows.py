@@ -16,7 +16,13 @@ from pydantic import BaseModel, ValidationError
 
 from tui_agent.config.field_notes import field_notes
 from tui_agent.config.profiles import FallbackSettings, ModelParameters
-from tui_agent.config.sections import EnvironmentSettings, RecoverySection, SandboxSettings, WebSettings
+from tui_agent.config.sections import (
+    ConsoleSettings,
+    EnvironmentSettings,
+    RecoverySection,
+    SandboxSettings,
+    WebSettings,
+)
 from tui_agent.config.settings import Settings, in_words
 from tui_agent.core.names import BUDGET_KEYS
 from tui_agent.core.recovery.policy import RecoveryPolicy, preset
@@ -42,6 +48,7 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "recovery": RecoveryPolicy,
     "sandbox": SandboxSettings,
     "web": WebSettings,
+    "console": ConsoleSettings,
     "environment": EnvironmentSettings,
 }
 """Sections whose keys are values, with the model that documents them."""

@@ -50,6 +50,7 @@ from tui_agent.config.profiles import (
     names_of,
 )
 from tui_agent.config.sections import (
+    ConsoleSettings,
     Count,
     EnvironmentSettings,
     FileCommands,
@@ -207,6 +208,7 @@ class Settings(BaseModel):
     format: FileCommands = {}
     """Commands that format a file after it was written, by glob."""
     web: WebSettings = WebSettings()
+    console: ConsoleSettings = ConsoleSettings()
     diagnostics: FileCommands = {}
     """Commands that check a file after it was written, by glob; what they find joins the result of the edit."""
     permissions: PermissionSettings = PermissionSettings()

@@ -83,7 +83,7 @@ async def test_an_empty_ring_is_one_line() -> None:
     ("last", "shared"),
     [
         (("bash", "make", "exit code 2"), ["same call, another error", "the same error", "the same error"]),
-        (("bash", "ls x", "exit code 1: x"), ["same tool"] * 3),
+        (("bash", "ls y", "exit code 1: x"), ["same tool"] * 3),
         (("grep", "x", "no match"), ["another"] * 3),
     ],
 )

@@ -202,7 +202,6 @@ class DashboardScreen(Tab):
         await self.mount(self.status, before=self.query_one(KeyHints))
 
     def use(self, remembered: Mapping[str, str]) -> None:
-        """Take up what was remembered of earlier starts."""
         if self.dashboard is not None:
             before = self.dashboard.density
             self.dashboard.use(remembered)

@@ -279,10 +279,11 @@ class SessionApp(ThemedApp):
             self._unnotify(shown, refresh=False)
 
     async def remembered(self, settings: Settings) -> Mapping[str, str]:
-        """The values that were kept."""
+        """Read the values that were kept; the form of the panes that the settings name outweighs them."""
         from tui_agent.frontend import preferences
 
-        return await asyncio.to_thread(preferences.load, settings.state_dir)
+        kept = await asyncio.to_thread(preferences.load, settings.state_dir)
+        return {**kept, "panes": settings.console.panes} if settings.console.panes != "auto" else kept
 
     def remember(self, **values: str) -> None:
         """Keep values for the next start, in the background."""
@@ -317,12 +318,15 @@ class SessionApp(ThemedApp):
             tab.show_hints()
 
     def take_over(self, key: str, settings: Settings) -> bool:
-        """Follow a setting of the console's own at once; False where it is none."""
+        """Follow a setting of the console's own at once; False: it is none."""
         if key == "notify" and self._attention is not None:
             self._attention.ways = settings.notify
         if key.partition(".")[0] == "keys":
             self.use_keys(settings)
-        return key.partition(".")[0] in {"notify", "keys"}
+        if key == "console.panes":
+            for tab in self.tabs:
+                tab.use({"panes": settings.console.panes})
+        return key.partition(".")[0] in {"notify", "keys", "console"}
 
     def copy(self, text: str, what: str) -> None:
         """Copy a text, made safe, and say what was copied and how. `what`: "the block", …"""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 
 from tui_agent.console.terminal.compositor import SparingScreen
@@ -142,6 +142,9 @@ class Tab(SparingScreen):
 
     def show_tabs(self, standings: Sequence[Standing], shown: int) -> None:
         """Show how all tabs stand."""
+
+    def use(self, remembered: Mapping[str, str]) -> None:
+        """Take up what was remembered of earlier starts, or is wanted from now on."""
 
     def use_density(self, density: Density) -> None:
         """Draw the conversation so densely."""
