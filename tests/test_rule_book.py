@@ -10,6 +10,7 @@ import pytest
 
 from tests.cases import FOLDER, Case, CaseError, load_cases
 from tui_agent.config.settings import Settings
+from tui_agent.core.recovery.detectors import DETECTORS
 from tui_agent.core.recovery.policy import PRESETS, RecoveryPolicy
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.rule_book import Section, read_book
@@ -52,6 +53,16 @@ def named_in(case: Case) -> frozenset[str]:
 def test_code_book_and_cases_have_the_same_rules() -> None:
     assert set(BOOK) == RULES
     assert {rule for case in CASES for rule in case.proves} == RULES
+
+
+def test_the_book_has_a_row_for_each_detector_in_their_order() -> None:
+    text = (ROOT / "docs" / "RECOVERY.md").read_text("utf-8")
+    table = text.partition("## The detectors\n")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| (?!detector )(\w+) \|", table, re.MULTILINE) == [one.name for one in DETECTORS]
+
+
+def test_each_detector_has_rules() -> None:
+    assert {one.name for one in DETECTORS} - {rule.partition(".")[0] for rule in BOOK} == set()
 
 
 def test_every_rule_is_named_where_it_acts() -> None:
