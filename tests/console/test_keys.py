@@ -21,7 +21,8 @@ from tui_agent.console.screens.ask import LeaveScreen
 from tui_agent.console.screens.help import HelpScreen, command_rows, sections
 from tui_agent.console.screens.keys import KeyCapture, KeysScreen
 from tui_agent.console.screens.report import ReportScreen
-from tui_agent.frontend.commands.registry import BINDABLE, BY_NAME, key_label, shown_key, use_keys
+from tui_agent.frontend.commands.command import key_label
+from tui_agent.frontend.commands.registry import BINDABLE, BY_NAME, shown_key, use_keys
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,6 @@ from tui_agent.console.panes.scrubber import column_of
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.fork import ForkScreen
 from tui_agent.console.screens.help import HelpScreen, replay_rows, sections
-from tui_agent.console.screens.player import FRAME, SPEEDS, Player
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.core.events import (
     EscalationAnswered,
@@ -44,9 +43,10 @@ from tui_agent.core.events import (
 )
 from tui_agent.frontend import preferences
 from tui_agent.frontend.arguments import ConsoleArguments
+from tui_agent.frontend.commands.host import ChosenSession
 from tui_agent.frontend.commands.registry import use_keys
-from tui_agent.frontend.commands.view import ChosenSession
 from tui_agent.quantities import seconds
+from tui_agent.session.player import FRAME, SPEEDS, Player
 from tui_agent.session.replay import Replay, StopAt
 from tui_agent.store.lines import encode
 

@@ -11,7 +11,7 @@ from tests.console.real_session import RealConsole, real_live
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.screens.rewind import Preview, RewindList, RewindScreen
 from tui_agent.core import events
-from tui_agent.frontend.commands.rewind import preview
+from tui_agent.frontend.lines.rewind import preview
 from tui_agent.session.rewind import RewindPlan, RewindPoint
 from tui_agent.store.file_changes import FileChange
 

@@ -39,7 +39,6 @@ from tui_agent.console.looks.welcome import welcome
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.console.screens.pick import PickScreen
-from tui_agent.console.screens.player import Player
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.console.screens.rewind import RewindScreen
 from tui_agent.console.screens.settings import SettingsScreen
@@ -57,10 +56,11 @@ from tui_agent.core.events import (
 from tui_agent.core.names import Decision
 from tui_agent.core.state import RunState
 from tui_agent.frontend.arguments import ConsoleArguments
-from tui_agent.frontend.commands.view import RewindChoice
+from tui_agent.frontend.commands.host import RewindChoice
 from tui_agent.models import discovery
 from tui_agent.models.discovery import Discovery
 from tui_agent.permissions.rules import PermissionRule, parse_rule
+from tui_agent.session.player import Player
 from tui_agent.session.replay import Replay
 from tui_agent.session.rewind import RewindPlan, RewindPoint
 from tui_agent.store.file_changes import FileChange

@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tui_agent.console.commands.shown import ShownCommands
+from tui_agent.frontend.commands.session_commands import AT_ANY_TIME, OF_A_SESSION, OF_WHAT_IS_SHOWN
 
 from tests.console.real_session import real_live
 from tests.console.terminal import LIMIT, ROOT
-from tui_agent.console.commands.shown import ShownCommands
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.frontend.arguments import ConsoleArguments
+from tui_agent.frontend.commands.host import LiveView
 from tui_agent.frontend.commands.registry import BY_NAME, COMMANDS, command_behind, use_keys
-from tui_agent.frontend.commands.session_commands import AT_ANY_TIME, OF_A_SESSION, OF_WHAT_IS_SHOWN
-from tui_agent.frontend.commands.view import LiveView
 from tui_agent.plain.commands import OFFERED, SHOW, PlainCommands
 
 

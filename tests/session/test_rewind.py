@@ -10,7 +10,7 @@ from tests.store.session_events import iteration, run_started, stamp, start
 from tui_agent.core import events
 from tui_agent.core.fold import apply
 from tui_agent.core.state import RunState
-from tui_agent.frontend.commands.rewind import preview
+from tui_agent.frontend.lines.rewind import preview
 from tui_agent.session.checkpointer import SessionCheckpointer
 from tui_agent.session.rewind import (
     KeptCheckpoint,

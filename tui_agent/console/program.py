@@ -44,6 +44,12 @@ from tui_agent.frontend.opening import LEFT_BY_SIGNAL, WRONG_USAGE
 if TYPE_CHECKING:
     from textual.command import Provider
 
+    from tui_agent.console.commands.host import ConsoleHost
+    from tui_agent.console.screens.fleet import FleetScreen
+    from tui_agent.console.screens.followed import FollowedScreen
+    from tui_agent.console.screens.replay import ReplayScreen
+    from tui_agent.console.screens.watch import WatchScreen
+
 LATE_MODULES = ("markdown_it", "markdown_it.tree", "tui_agent.console.screens.sessions")
 """What is needed some time after the session is open: imported then, so that the first reply does not wait for it."""
 
@@ -52,24 +58,57 @@ SIXTEEN_COLOURS = "terminal"
 
 
 def _made_screen(arguments: ConsoleArguments, mode: str) -> Tab:
-    """The screen that the arguments ask for; what the live one does not need is not imported for it."""
+    """Make the screen that the arguments ask for; what the live one does not need is not imported for it."""
     if arguments.fleet is not None or arguments.watched_folder is not None:
         from tui_agent.console.screens.fleet import FleetScreen
 
-        return FleetScreen(arguments, mode)
+        return FleetScreen(arguments, mode, _board_host)
     if arguments.follow:
         from tui_agent.console.screens.followed import FollowedScreen
 
-        return FollowedScreen(arguments, mode)
+        return FollowedScreen(arguments, mode, _followed_host)
     if arguments.watch:
         from tui_agent.console.screens.watch import WatchScreen
 
-        return WatchScreen(arguments, mode)
+        return WatchScreen(arguments, mode, _watch_host)
     if arguments.replay is not None:
         from tui_agent.console.screens.replay import ReplayScreen
 
-        return ReplayScreen(arguments, mode)
-    return LiveScreen(arguments, mode)
+        return ReplayScreen(arguments, mode, _replay_host)
+    return LiveScreen(arguments, mode, _live_host)
+
+
+def _live_host(screen: LiveScreen) -> ConsoleHost:
+    from tui_agent.console.commands.live import LiveHost
+
+    return LiveHost(screen)
+
+
+def _replay_host(screen: ReplayScreen) -> ConsoleHost:
+    from tui_agent.console.commands.host import ConsoleHost
+    from tui_agent.frontend.commands.shown import ShownRecording
+
+    return ConsoleHost(screen, ShownRecording(screen.shown))
+
+
+def _followed_host(screen: FollowedScreen) -> ConsoleHost:
+    from tui_agent.console.commands.board import FollowedHost
+    from tui_agent.frontend.commands.shown import ShownRecording
+
+    return FollowedHost(screen, ShownRecording(screen.shown))
+
+
+def _watch_host(screen: WatchScreen) -> ConsoleHost:
+    from tui_agent.console.commands.board import FollowedHost
+    from tui_agent.frontend.commands.shown import ShownWatched
+
+    return FollowedHost(screen, ShownWatched(screen.shown, screen.kept))
+
+
+def _board_host(screen: FleetScreen) -> ConsoleHost:
+    from tui_agent.console.commands.board import BoardHost
+
+    return BoardHost(screen)
 
 
 def command_provider() -> type[Provider]:

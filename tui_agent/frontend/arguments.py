@@ -18,7 +18,7 @@ from tui_agent import untrusted_files
 
 if TYPE_CHECKING:
     from tui_agent.fleet.opening import FleetArguments
-    from tui_agent.frontend.commands.view import ChosenSession
+    from tui_agent.frontend.commands.host import ChosenSession
     from tui_agent.session.session import Session
 
 

@@ -1,6 +1,6 @@
-"""The slash commands of the plain console: what they show is written in lines, what they ask is a dialogue.
+"""The host of commands in lines: what they show is written, what they ask is a dialogue.
 
-What each does is in `frontend.commands.session_commands`; `/show` is only here.
+What each does is in `frontend.commands`; `/show` is only here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -18,22 +18,23 @@ from tui_agent.config.user_file import UserFile
 from tui_agent.core.events import BackgroundStarted
 from tui_agent.core.projections.entries import CallEntry
 from tui_agent.frontend.clipboard import copy
-from tui_agent.frontend.commands.registry import COMMANDS, Command
-from tui_agent.frontend.commands.rewind import preview
-from tui_agent.frontend.commands.rule_words import USAGE
-from tui_agent.frontend.commands.session_commands import OF_A_SESSION
-from tui_agent.frontend.commands.view import (
+from tui_agent.frontend.commands.command import Command
+from tui_agent.frontend.commands.dispatch import Dispatcher
+from tui_agent.frontend.commands.host import (
     ChosenSession,
     Confirmation,
     ForkFrom,
-    LiveView,
     Report,
     RewindChoice,
     Waiting,
     Written,
 )
+from tui_agent.frontend.commands.registry import COMMANDS, AnyCommand
+from tui_agent.frontend.commands.rule_words import USAGE
+from tui_agent.frontend.commands.shown import ShownSession
 from tui_agent.frontend.lines.diff import FileDiff, draw_unified
 from tui_agent.frontend.lines.passages import Row
+from tui_agent.frontend.lines.rewind import preview
 from tui_agent.frontend.lines.styled import Line
 from tui_agent.plain import dialogues
 from tui_agent.quantities import age, seconds
@@ -41,7 +42,6 @@ from tui_agent.session.fork import ForkChoice
 from tui_agent.session.rewind import RewindPlan, Scope
 from tui_agent.session.rules import SessionRules
 from tui_agent.session.session import Session
-from tui_agent.store.errors import SessionError
 from tui_agent.store.session_store import SessionStore
 from tui_agent.terminal_text import one_line, revealed_line, sanitize, without_middle
 from tui_agent.tools.output import last_lines
@@ -76,10 +76,6 @@ the next one.
 !COMMAND runs a command of your own; what it prints goes to the model with your next message. @FILE names a file.
 Ctrl+C interrupts what runs; a second Ctrl+C leaves. Commands:"""
 
-SHOW = Command("show", "Write the whole result of the newest call")
-OFFERED = (*(command for command in COMMANDS if command.name in OF_A_SESSION), SHOW)
-"""Commands that mean something in lines."""
-
 
 def text_of(lines: Iterable[Line]) -> list[str]:
     """A report without its styles and bars."""
@@ -109,14 +105,22 @@ class Console(Protocol):
 
     async def secret(self, prompt: str) -> str: ...
 
+    def begin(self, work: Coroutine[Any, Any, None]) -> None: ...
 
-class PlainCommands(LiveView):
-    """The commands of a session, drawn in lines."""
+
+class PlainHost(Dispatcher):
+    """A session in lines as commands see it (`SessionHost`), which carries them out."""
 
     asked_about = 0, ""
+    on_screen = False
 
     def __init__(self, console: Console, session: Session) -> None:
+        super().__init__(self, self.say, lambda text: self.say(without_middle(text)), console.begin)
         self._console, self._session = console, session
+        self.shown = ShownSession(lambda: session)
+
+    def when_open(self, act: Callable[[], None]) -> None:
+        act()
 
     @property
     def session(self) -> Session:
@@ -126,31 +130,7 @@ class PlainCommands(LiveView):
     def operator(self) -> ConsoleOperator:
         return self._console.operator
 
-    async def run(self, command: Command, argument: str = "") -> None:
-        """Do what the command does, and say what it answers, or why it cannot be done."""
-        if command is SHOW:
-            self._show()
-        else:
-            await self.carry_out(lambda: OF_A_SESSION[command.name](self, argument))
-
-    async def carry_out(self, command: Callable[[], str | Awaitable[str]]) -> None:
-        try:
-            answer = command()
-            self.say(answer if isinstance(answer, str) else await answer)
-        except (ValueError, SessionError, OSError) as error:
-            self.say(without_middle(str(error)))
-
-    def _show(self) -> None:
-        entries = [*self.state.conversation.entries, *self.state.conversation.calls]
-        called = (entry for entry in reversed(entries) if isinstance(entry, CallEntry) and entry.content)
-        call = next(called, None)
-        if call is None:
-            self.say("No call has given a result yet.")
-        else:
-            self.say(f"Result of {call.tool}:")
-            self._write(sanitize(call.content).split("\n"), "  ")
-
-    def _write(self, lines: Iterable[str], indent: str = "") -> None:
+    def write(self, lines: Iterable[str], indent: str = "") -> None:
         self._console.paper.lines(lines, indent)
 
     # --- the session ----------------------------------------------------------------------------------------
@@ -165,7 +145,7 @@ class PlainCommands(LiveView):
 
     @property
     def user_file(self) -> UserFile:
-        return UserFile(self.settings.user_file, self._console.arguments.overrides)
+        return UserFile(self.session.settings.user_file, self._console.arguments.overrides)
 
     @property
     def history(self) -> Sequence[str]:
@@ -173,7 +153,7 @@ class PlainCommands(LiveView):
 
     @property
     def queue(self) -> Sequence[Waiting]:
-        return [Waiting(message.id, message.text) for message in self.state.queue]
+        return [Waiting(message.id, message.text) for message in self.session.state.queue]
 
     def unqueue(self, message_id: str) -> bool:
         self.session.unqueue(message_id)
@@ -186,25 +166,25 @@ class PlainCommands(LiveView):
             self._console.paper.line(sanitize(text))
 
     def show_help(self) -> None:
-        self._write(HELP.split("\n"))
-        self._write(f"  {command.usage}: {command.help}" for command in OFFERED)
+        self.write(HELP.split("\n"))
+        self.write(f"  {command.usage}: {command.help}" for command in offered())
 
     async def show_report(self, title: str, draw: Report, columns: int = 80, *, moves: bool = False) -> None:
-        self._write(text_of(draw(WIDE)))
+        self.write(text_of(draw(WIDE)))
 
     async def show_changes(self, files: Sequence[FileDiff], title: str) -> None:
         self.say(f"{title}:")
         for file in files:
             self.say(f"{one_line(file.name, 400)}: {file.added} added, {file.removed} removed")
-            self._write(text_of(draw_unified(file, WIDE)))
+            self.write(text_of(draw_unified(file, WIDE)))
 
     def show_plan(self) -> None:
-        if (plan := self.state.conversation.plan) is not None:
+        if (plan := self.session.state.conversation.plan) is not None:
             self.say(plan.as_text())
 
     async def show_rules(self, file: UserFile) -> None:
         listed = await asyncio.to_thread(SessionRules(self.session, file).listed)
-        self._write(f"{number}. {revealed_line(str(each.rule))}" for number, each in enumerate(listed, 1))
+        self.write(f"{number}. {revealed_line(str(each.rule))}" for number, each in enumerate(listed, 1))
         self.say(
             "Deny comes before ask, ask before allow; `agent-tui permissions explain COMMAND` says which rule applies."
             if listed
@@ -278,7 +258,7 @@ class PlainCommands(LiveView):
             if scope is None:
                 return None
             plan = await self.session.rewinding.plan(point, scope)
-        lines = dialogues.shown(preview(plan, self.state.session.workspace))
+        lines = dialogues.shown(preview(plan, self.session.state.session.workspace))
         return plan if await self._console.ask(dialogues.confirm(lines, "does it")) else None
 
     async def choose_fork(self, reading: ForkFrom) -> ForkChoice | None:
@@ -306,7 +286,7 @@ class PlainCommands(LiveView):
         for one in running:
             self.say(f"{one.id}, {seconds(max(0.0, self.now - one.at))}: {revealed_line(one.command, 300)}")
             printed = await asyncio.to_thread(last_lines, Path(one.output_file), 5)
-            self._write(printed or ["nothing printed yet"], "  | ")
+            self.write(printed or ["nothing printed yet"], "  | ")
         self.say("/background stop ID ends one.")
         return ""
 
@@ -322,3 +302,28 @@ class PlainCommands(LiveView):
     async def leave(self) -> None:
         if await self._console.may_leave():
             self._console.leave()
+
+
+class Show(Command[PlainHost]):
+    name = "show"
+    help = "Write the whole result of the newest call"
+
+    def do(self, host: PlainHost, argument: str) -> str:
+        conversation = host.session.state.conversation
+        entries = [*conversation.entries, *conversation.calls]
+        called = (entry for entry in reversed(entries) if isinstance(entry, CallEntry) and entry.content)
+        call = next(called, None)
+        if call is None:
+            return "No call has given a result yet."
+        host.say(f"Result of {call.tool}:")
+        host.write(sanitize(call.content).split("\n"), "  ")
+        return ""
+
+
+SHOW = Show()
+
+
+def offered() -> Iterator[AnyCommand]:
+    """Go through the commands that mean something in lines."""
+    yield from (command for command in COMMANDS if not command.screen)
+    yield SHOW

@@ -23,10 +23,11 @@ from tui_agent.core.state import RunState
 from tui_agent.frontend.arguments import ConsoleArguments, wanted_early
 from tui_agent.frontend.ascii_glyphs import ascii_glyphs
 from tui_agent.frontend.commands import registry as slash
-from tui_agent.frontend.commands.custom import send_custom_command
+from tui_agent.frontend.commands.dispatch import command_behind, names_command, said_of_command_behind
 from tui_agent.frontend.commands.model_offers import Offer, found_now
+from tui_agent.frontend.commands.running import submit, with_servers
 from tui_agent.frontend.commands.server_entries import names_a_server
-from tui_agent.frontend.commands.session_commands import explain, submit, values_of, with_servers
+from tui_agent.frontend.commands.showing import explain
 from tui_agent.frontend.editor import edit
 from tui_agent.frontend.file_index import FileIndex
 from tui_agent.frontend.lines.escalation import attempts_before
@@ -47,7 +48,7 @@ from tui_agent.headless import HeadlessOperator
 from tui_agent.headless_output import Outlet
 from tui_agent.models.scenario_checks import ScenarioError
 from tui_agent.plain import dialogues
-from tui_agent.plain.commands import LISTED, OFFERED, SHOW, PlainCommands
+from tui_agent.plain.commands import LISTED, SHOW, PlainHost, offered
 from tui_agent.plain.line_input import Keyboard, LineInput, Pipe
 from tui_agent.plain.narration import Narration
 from tui_agent.plain.paper import PROMPT, Paper
@@ -95,7 +96,7 @@ class PlainConsole:
         self._narration = Narration(self.paper)
         self._input: LineInput = self._lines_from()
         self._opened: Opened | None = None
-        self._commands: PlainCommands | None = None
+        self._commands: PlainHost | None = None
         self._files: FileIndex | None = None
         self._woken = asyncio.Event()
         self._lines: deque[_Line] = deque()
@@ -129,7 +130,7 @@ class PlainConsole:
         self._input.start(self)
         closed, code = True, 0
         try:
-            self._begin(self._open())
+            self.begin(self._open())
             await self._converse()
         except (ConfigError, ScenarioError, SessionError) as error:
             self.paper.end()
@@ -149,7 +150,7 @@ class PlainConsole:
             opened = await open_live(self.arguments, self.operator)
         self._opened = opened
         session, settings = opened.session, opened.settings
-        self._commands = PlainCommands(self, session)
+        self._commands = PlainHost(self, session)
         self._files = FileIndex(Path(session.state.session.workspace))
         session.subscribe(self._recorded)
         if self.arguments.demo is None:
@@ -271,7 +272,7 @@ class PlainConsole:
         """A command or a run is under way."""
         return self._work is not None or (self._opened is not None and self._opened.session.running)
 
-    def _begin(self, work: Coroutine[object, object, None]) -> None:
+    def begin(self, work: Coroutine[object, object, None]) -> None:
         """Do the work of a line; lines after it wait until it is done, unless it asks something."""
         if self._work is not None:
             self._begin_aside(work)
@@ -321,7 +322,7 @@ class PlainConsole:
             self._work.cancel()
             self.paper.line("Cancelled. Ctrl+C again leaves.")
         elif session.running and self._gate is None and self._commands is not None:
-            self._begin(self._commands.run(slash.BY_NAME["interrupt"]))
+            self._commands.run("interrupt")
         else:
             self.paper.line("Ctrl+C again leaves; the session is kept.")
         self._wake()
@@ -357,49 +358,39 @@ class PlainConsole:
             return
         text, self._unfinished = self._unfinished + line.text, ""
         typed = text.strip()
-        if slash.names_command(typed) and not self._names_a_server(typed):
+        if names_command(typed) and not self._names_a_server(typed):
             self._command(typed)
         elif asking is not None and not asking.missed_by(line):
             self._answer(asking, text)
         elif not typed:
             if self._gate is not None and self._commands is not None:
-                self._begin(self._commands.run(slash.BY_NAME["step"]))
+                self._commands.run("step")
         elif asking is not None and asking.kept and line.at >= asking.since:
             self.put_in_prompt(asking.kept + text)
             asking.kept = ""
             self.paper.line("That was still text that you were typing; it is kept. The question waits.")
         elif typed.startswith("!"):
-            self._begin(self._own_command(typed[1:].strip()))
+            self.begin(self._own_command(typed[1:].strip()))
         elif not self._holds_back(typed):
             self.history.add(typed)
             self._input.remember([typed])
-            self._begin(self.submit(typed))
+            self.begin(self.submit(typed))
 
     def _command(self, text: str) -> None:
         commands = self._commands
         if commands is None:
             return
-        name, _, argument = text.removeprefix("/").partition(" ")
-        if name == SHOW.name:
-            self._begin(commands.run(SHOW, argument))
-            return
-        try:
-            command, argument = slash.parse(text)
-        except slash.UnknownCommandError as error:
-            otherwise = str(error)
-            self._begin(commands.carry_out(lambda: send_custom_command(commands, text, otherwise)))
+        if text.removeprefix("/").partition(" ")[0] == SHOW.name:
+            commands.carry_out(lambda: SHOW.do(commands, ""))
         else:
-            if command in OFFERED:
-                self._begin(commands.run(command, argument))
-            else:
-                self.paper.line(f"/{command.name} is for the screen; /help lists what there is in lines.")
+            commands.run_line(text)
 
     def _names_a_server(self, text: str) -> bool:
         servers = None if self._opened is None else self._opened.session.servers
         return servers is not None and names_a_server(text, servers.rows())
 
     async def submit(self, text: str, typed: str | None = None, model: str = "") -> None:
-        """Send a message (see `session_commands.submit`); say so if it cannot be sent.
+        """Send a message (see `running.submit`); where it cannot be sent, that is said.
 
         Images are sent if `typed`, the operator's own part of it (None: all), names them.
         """
@@ -468,20 +459,22 @@ class PlainConsole:
 
     def _holds_back(self, text: str) -> bool:
         """Offer a text once more behind which a command stands, and say so: sent with it, it would be words."""
-        command = slash.command_behind(text, self._offered)
+        command = command_behind(text, self._offered)
         held, self._held = self._held, text if command else ""
         if not command or held == text or not self._input.interactive:
             return False
         self.put_in_prompt(text)
-        self.paper.line(sanitize(slash.said_of_command_behind(command)))
+        self.paper.line(sanitize(said_of_command_behind(command)))
         return True
 
     def _completions(self, typed: str) -> list[str]:
         """Completions of the last word of a line; called by the line editor, in its thread."""
         word = typed.rpartition(" ")[2]
         if typed.startswith("/"):
-            session = None if self._commands is None else self._commands.session
-            fitting = slash.suggestions(typed, lambda command: values_of(command, session), OFFERED)
+            values_of = (
+                (lambda command: command.values) if self._commands is None else self._commands.values_of
+            )
+            fitting = slash.suggestions(typed, values_of, offered())
             begin = len(typed) - len(word)
             return [each.text[begin:] for each in fitting if each.text.startswith(typed.lower())]
         if not word.startswith("@") or self._files is None:
@@ -517,7 +510,7 @@ class PlainConsole:
         waiting = [question for question in open_ones if question is not gate]
         if self._ended:
             for question in open_ones:
-                self._begin(_for_nobody(question))
+                self.begin(_for_nobody(question))
         elif waiting and not self._conversations:
             self._put(waiting[0])
         elif gate is not self._gate and gate is not None and not self._conversations:
@@ -553,7 +546,7 @@ class PlainConsole:
         opened.ask = ask
         if ask.why:
             opened.speaking = True
-            self._begin(self._explained(opened))
+            self.begin(self._explained(opened))
         else:
             self.paper.lines(ask.lines)
 
@@ -574,7 +567,7 @@ class PlainConsole:
 
     async def _explained(self, opened: _Open) -> None:
         if (commands := self._commands) is not None:
-            await commands.carry_out(lambda: explain(commands, opened.ask.why))
+            await commands.finish(explain(commands, opened.ask.why))
         self.paper.lines(opened.ask.lines)
         opened.speaking = False
 

@@ -22,7 +22,7 @@ from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
 from tui_agent.console.panes.pane import Asked
 from tui_agent.core.names import ABOUT_BUDGET, ABOUT_PLAN, ABOUT_STEPS
-from tui_agent.frontend.commands.registry import is_command
+from tui_agent.frontend.commands.dispatch import is_command
 from tui_agent.frontend.lines.escalation import Detail, EarlierFailure, choices_for, folds, subject, title_of
 from tui_agent.frontend.lines.passages import Choice
 from tui_agent.runtime.operator import Choice as Verb

@@ -1,42 +1,67 @@
-"""The commands over many runs: what is about one run is said to be for its panes."""
+"""The hosts of commands over many runs, and over a run that was opened from them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from tui_agent.console.commands.shown import ShownCommands
-from tui_agent.frontend.commands.view import ForkPlace, Patch
+from tui_agent.console.commands.host import ConsoleHost
+from tui_agent.frontend.commands.host import ForkPlace, Patch
+from tui_agent.frontend.commands.shown import OPENING
 
 if TYPE_CHECKING:
+    from tui_agent.config.settings import Settings
+    from tui_agent.console.screens.dashboard_screen import DashboardScreen
     from tui_agent.core.state import RunState
     from tui_agent.frontend.why import Why
 
 NO_RUN = "A board shows many runs: Enter opens the panes of one."
 
 
-class BoardCommands(ShownCommands):
-    """The commands over many runs."""
+class ManyRuns:
+    """What a board shows: none of what one run has (`Shown`)."""
 
+    opened = True
     coming = "", ""
-    _opened = True
+
+    def __init__(self, settings: Callable[[], Settings | None]) -> None:
+        self._settings = settings
+
+    @property
+    def settings(self) -> Settings:
+        settings = self._settings()
+        if settings is None:
+            raise ValueError(OPENING)
+        return settings
 
     @property
     def state(self) -> RunState:
-        raise ValueError(NO_RUN)
+        _no_run()
 
     @property
     def source(self) -> Path:
-        raise ValueError(NO_RUN)
+        _no_run()
 
     async def place(self) -> ForkPlace:
-        raise ValueError(NO_RUN)
+        _no_run()
 
     async def patch(self) -> Patch | None:
-        raise ValueError(NO_RUN)
+        _no_run()
 
     async def gather_why(self, seq: int, call_id: str) -> Why:
-        raise ValueError(NO_RUN)
+        _no_run()
+
+
+def _no_run() -> NoReturn:
+    raise ValueError(NO_RUN)
+
+
+class BoardHost(ConsoleHost):
+    """A board."""
+
+    def __init__(self, screen: DashboardScreen) -> None:
+        super().__init__(screen, ManyRuns(lambda: screen.settings))
 
     async def leave(self) -> None:
         """Open runs stay as they are."""
@@ -46,3 +71,16 @@ class BoardCommands(ShownCommands):
         question = AskScreen("Leave the board?", text, ("q", "leave"), ("s", "stay"))
         if not self.screen.running or await self.screen.ask(question):
             await self.app.leave()
+
+
+class FollowedHost(ConsoleHost):
+    """A run of a board."""
+
+    async def leave(self) -> None:
+        """Leave as the board does, if there is one."""
+        board = next((tab for tab in self.app.tabs if tab.is_board), None)
+        if board is None:
+            await self.app.leave()
+        else:
+            self.app.show_tab(board)
+            board.commands.run("quit")

@@ -1,4 +1,7 @@
-"""The commands over a session that runs. What is asked for before it is open is done in its order as soon as it is."""
+"""The host of commands over a session that runs: what they show and ask on its screen, and what was typed for them.
+
+What is asked for before the session is open is done in its order as soon as it is.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from textual.app import SuspendNotSupported
 from textual.binding import Binding
 
-from tui_agent.console.commands.shown import OPENING, ShownCommands
-from tui_agent.frontend.commands import session_commands
-from tui_agent.frontend.commands.registry import UnknownCommandError, parse, shown_key
-from tui_agent.frontend.commands.session_commands import OF_A_SESSION, Answer
-from tui_agent.frontend.commands.view import Confirmation, LiveView, RewindChoice, Waiting, Written
+from tui_agent.console.commands.host import ConsoleHost
+from tui_agent.frontend.commands.dispatch import command_behind, names_command, said_of_command_behind
+from tui_agent.frontend.commands.host import Confirmation, RewindChoice, Waiting, Written
+from tui_agent.frontend.commands.registry import shown_key
+from tui_agent.frontend.commands.running import rewrite_note, send_now, submit, with_servers
+from tui_agent.frontend.commands.shown import ShownSession
 from tui_agent.frontend.lines.passages import Row
 from tui_agent.store.errors import SessionError
 
@@ -23,12 +27,7 @@ if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
     from tui_agent.config.user_file import UserFile
     from tui_agent.console.cards.gate import GateCard
-    from tui_agent.console.prompt.message_queue import MessageQueue
-    from tui_agent.console.prompt.own_run import OwnCommand
-    from tui_agent.console.prompt.prompt import Prompt
-    from tui_agent.console.prompt.suggesting import Suggesting
-    from tui_agent.console.screens.dashboard_screen import DashboardScreen
-    from tui_agent.console.tabs.live_session import LiveSession
+    from tui_agent.console.screens.live import LiveScreen
     from tui_agent.core.events import BackgroundStarted
     from tui_agent.frontend.commands.custom import CustomCommand
     from tui_agent.frontend.operator import ConsoleOperator
@@ -37,67 +36,54 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
 
-class LiveCommands(LiveView, ShownCommands):
-    """What a screen has beside its dashboard comes in by name."""
+class LiveHost(ConsoleHost):
+    """A screen with a session and a prompt (`PromptHost`)."""
 
-    def __init__(
-        self,
-        screen: DashboardScreen,
-        live: LiveSession,
-        queue: MessageQueue,
-        prompt: Prompt,
-        own_command: OwnCommand,
-        suggesting: Suggesting,
-    ) -> None:
-        super().__init__(screen)
-        self._of_tab = live
-        self._queue = queue
-        self._prompt = prompt
-        self._own_command = own_command
-        self._suggesting = suggesting
-        self.own = {**self.own, "settings": self._settings, "keys": self._keys, "vim": self._vim}
+    screen: LiveScreen
 
-    @property
-    def _live(self) -> Session | None:
-        return self._of_tab.session
+    def __init__(self, screen: LiveScreen) -> None:
+        live = screen.live
+        self._shown_session = ShownSession(lambda: live.session)
+        super().__init__(screen, self._shown_session)
+        self._held = ""
+        """A text that was given back because a command stands behind it."""
 
-    @property
-    def from_files(self) -> Sequence[CustomCommand]:
-        known = self._suggesting.from_files
-        return () if known is None else known.commands
+    # --- what was typed -------------------------------------------------------------------------------------
 
-    def handler(self, name: str) -> Callable[[str], Answer]:
-        return self.own[name] if name in self.own else partial(OF_A_SESSION[name], self)
+    def take(self, text: str) -> None:
+        """Carry out what was sent from the prompt: a command, a command of the operator's own, or a message."""
+        self.screen.call_later(self._take, text)
 
-    @property
-    def _opened(self) -> bool:
-        return self._live is not None
-
-    def _wait_for_session(self, name: str, argument: str) -> None:
-        self._queue.when_open(lambda: self.run(name, argument))
-
-    def run_line(self, line: str) -> None:
-        """Carry out a line that begins with a slash; one that names no command of ours may name one from a file."""
-        try:
-            invocation = parse(line)
-        except UnknownCommandError as error:
-            otherwise = str(error)
-            self._queue.when_open(lambda: self.carry_out(lambda: self._sent_custom(line, otherwise)))
+    async def _take(self, text: str) -> None:
+        screen, commanded = self.screen, names_command(text)
+        if self._holds_back(text):
+            return
+        if screen.dashboard is not None and not commanded:
+            screen.dashboard.page_conversation(0)
+        if screen.live.asks_a_server(text):
+            # A server may take its time.
+            screen.run_worker(self.submit(text.strip()), group="commands")
+        elif text.startswith("!"):
+            screen.queue.when_open(partial(self._run_own_command, text[1:].strip()))
+        elif commanded:
+            self.run_line(text)
         else:
-            self.run(invocation.command.name, invocation.argument)
+            screen.look_for_images(text, sent=True)
+            await self.submit(text.strip())
 
-    async def _sent_custom(self, line: str, otherwise: str) -> str:
-        from tui_agent.frontend.commands.custom import send_custom_command
+    def _holds_back(self, text: str) -> bool:
+        """Give a text back once behind which a command stands, and say so: sent with it, it would be words."""
+        command = command_behind(text, self.screen.prompt.restored)
+        held, self._held = self._held, text if command else ""
+        if not command or held == text:
+            return False
+        self.put_in_prompt(text, instead=True)
+        self.screen.warn(said_of_command_behind(command))
+        return True
 
-        try:
-            return await send_custom_command(self, line, otherwise)
-        except ValueError:
-            self.put_in_prompt(line)
-            raise
-
-    def run_own_command(self, command: str) -> None:
+    def _run_own_command(self, command: str) -> None:
         """Run a command of the operator's own beside the run; what it printed goes along with the next message."""
-        session = self._live
+        session = self.screen.live.session
         if not command or session is None:
             self.say("Write !COMMAND to run a command of your own.")
         elif self.own_run is not None:
@@ -106,58 +92,67 @@ class LiveCommands(LiveView, ShownCommands):
                 f"{shown_key('interrupt')} interrupts the command of yours that runs; then send this one."
             )
         else:
-            self.screen.run_worker(self._own_command.carry_out(command, session), group="own-command")
+            own_command = self.screen.parts.own_command
+            self.screen.run_worker(own_command.carry_out(command, session), group="own-command")
 
     def send_now(self) -> None:
-        if self._live is None:
+        """Send the messages that wait, instead of what runs."""
+        if self.screen.live.session is None:
             self.say("The session is still being opened: the message goes out as soon as it is.")
         else:
-            self.carry_out(lambda: session_commands.send_now(self))
+            self.carry_out(lambda: send_now(self))
 
     def rewrite_note(self, note: str | None) -> None:
-        session_commands.rewrite_note(self, note)
+        """Send this note with the next request, or none."""
+        rewrite_note(self, note)
+
+    def when_open(self, act: Callable[[], None]) -> None:
+        self.screen.queue.when_open(act)
 
     # --- the session ----------------------------------------------------------------------------------------
 
     @property
     def session(self) -> Session:
-        if self._live is None:
-            raise ValueError(OPENING)
-        return self._live
+        return self._shown_session.session
+
+    @property
+    def from_files(self) -> Sequence[CustomCommand]:
+        known = self.screen.parts.suggesting.from_files
+        return () if known is None else known.commands
 
     @property
     def operator(self) -> ConsoleOperator:
-        return self._of_tab.operator
+        return self.screen.live.operator
 
     @property
     def own_run(self) -> OwnRun | None:
-        return self._own_command.run
+        return self.screen.parts.own_command.run
 
     @property
     def user_file(self) -> UserFile:
-        return self.app.user_file(self.settings)
+        return self.app.user_file(self.shown.settings)
 
     @property
     def history(self) -> Sequence[str]:
-        return self._prompt.recall.entries
+        return self.screen.prompt.recall.entries
 
     @property
     def queue(self) -> Sequence[Waiting]:
-        return self._queue.waiting
+        return self.screen.queue.waiting
 
     def unqueue(self, message_id: str) -> bool:
-        return self._queue.drop(message_id)
+        return self.screen.queue.drop(message_id)
 
     # --- the prompt and the note ----------------------------------------------------------------------------
 
     def put_in_prompt(self, text: str, *, instead: bool = False, restored: bool = False) -> None:
-        self._prompt.offer(text, instead=instead, restored=restored)
+        self.screen.prompt.offer(text, instead=instead, restored=restored)
 
     async def edit_prompt(self) -> None:
         """The terminal is the editor's while the run goes on."""
         from tui_agent.frontend.editor import EditorError, edit
 
-        prompt = self._prompt
+        prompt = self.screen.prompt
         typed = asyncio.Event()
         prompt.call_later(typed.set)
         await typed.wait()  # the key runs ahead of characters that wait in the prompt's queue
@@ -173,7 +168,7 @@ class LiveCommands(LiveView, ShownCommands):
 
     @property
     def _gate_card(self) -> GateCard | None:
-        """The card of the request that waits, where it is the one shown."""
+        """The card of the request that waits, if it is the one shown."""
         from tui_agent.console.cards.gate import GateCard
 
         card = None if self.screen.card_host is None else self.screen.card_host.card
@@ -199,15 +194,13 @@ class LiveCommands(LiveView, ShownCommands):
 
         async def deliver() -> None:
             try:
-                message = (
-                    text if typed is not None else await session_commands.with_servers(self.session, text)
-                )
-                await session_commands.submit(self, message, text if typed is None else typed, model)
+                message = text if typed is not None else await with_servers(self.session, text)
+                await submit(self, message, text if typed is None else typed, model)
             except (SessionError, ValueError) as error:
                 self.screen.warn(str(error))
                 self.put_in_prompt(text if line is None else line)
 
-        await self._queue.send(text, deliver)
+        await self.screen.queue.send(text, deliver)
 
     async def confirm(self, question: Confirmation) -> bool:
         from tui_agent.console.screens.ask import AskScreen
@@ -263,20 +256,18 @@ class LiveCommands(LiveView, ShownCommands):
 
     async def open_new(self, task: str = "", *, in_place: bool = False) -> None:
         screen = self.screen
-        arguments = screen.arguments.anew(task, self._live)
+        arguments = screen.arguments.anew(task, screen.live.session)
         self.app.open_tab(arguments, instead_of=screen if in_place else None)
 
     # --- the screen's own -----------------------------------------------------------------------------------
 
-    async def _settings(self, _: str) -> str:
-        """Show every setting."""
+    async def show_settings(self) -> None:
         from tui_agent.console.screens.settings import SettingsScreen
 
         await self.screen.ask(SettingsScreen(self.user_file, self._apply, self.run))
-        return ""
 
     def _apply(self, key: str, settings: Settings) -> str:
-        """Take over a setting that was changed in the user's file; from when on it holds."""
+        """Take over a setting that was changed in the user's file; say from when on it holds."""
         match key:
             case "model" if settings.model:
                 self.run("model", settings.model)
@@ -291,24 +282,15 @@ class LiveCommands(LiveView, ShownCommands):
             return "from now on."
         return "from the next run on." if self.session.use(key, settings) else "from the next session on."
 
-    async def _keys(self, _: str) -> str:
-        """Show all actions with their keys."""
+    async def show_keys(self) -> None:
         from tui_agent.console.screens.keys import KeysScreen
 
         bindings = type(self.screen).BINDINGS
         taken = frozenset(each.key for each in bindings if isinstance(each, Binding) and not each.id)
         await self.screen.ask(KeysScreen(self.user_file, self._apply, taken))
-        return ""
 
-    def _vim(self, wanted: str) -> str:
-        """Vim keys in the prompt, or none."""
-        if wanted not in {"", "on", "off"}:
-            raise ValueError("Write /vim on, or /vim off.")
-        prompt = self._prompt
-        on = prompt.vim is None if not wanted else wanted == "on"
-        prompt.use_vim(on)
-        return (
-            "Vim keys: Esc leaves insert mode, and does in normal mode what it does without Vim."
-            if on
-            else "The prompt's own keys."
-        )
+    def use_vim(self, on: bool | None) -> bool:
+        prompt = self.screen.prompt
+        wanted = prompt.vim is None if on is None else on
+        prompt.use_vim(wanted)
+        return wanted

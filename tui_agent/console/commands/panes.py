@@ -1,8 +1,8 @@
-"""The commands about what a screen shows of its session: colours, panes, density, and finding a text."""
+"""What a screen shows of its session, for commands: colours, panes, density, and finding a text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tui_agent.console import panes
@@ -15,29 +15,17 @@ if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
     from tui_agent.console.screens.dashboard_screen import DashboardScreen
     from tui_agent.console.tabs.session_app import SessionApp
-    from tui_agent.frontend.commands.session_commands import Answer
 
 
-def jump_targets() -> list[str]:
-    """List what `/jump` takes."""
-    return [*(facts.name for facts in panes.pane_facts()), "prompt"]
+class ScreenPanes:
+    """The panes of a screen (`PaneHost`)."""
 
-
-class PaneCommands:
-    """`own`: the commands by name."""
+    places = (*PANE_NAMES, "prompt")
 
     def __init__(self, screen: DashboardScreen, settings: Callable[[], Settings]) -> None:
         """`settings` raises `ValueError` as long as there are none."""
         self._screen = screen
         self._settings = settings
-        self.own: Mapping[str, Callable[[str], Answer]] = {
-            "theme": self._theme,
-            "panes": self._panes,
-            "view": self._view,
-            "next-pane": self._next_pane,
-            "jump": self._jump,
-            "find": self._find,
-        }
         self._sought = ""
         """The text that was found last."""
 
@@ -45,19 +33,22 @@ class PaneCommands:
     def _app(self) -> SessionApp:
         return self._screen.app
 
-    def _theme(self, name: str) -> str:
-        """Change the colours; without a name, look at all themes."""
-        if not name:
+    @property
+    def themes(self) -> Sequence[str]:
+        return self._app.theme_names
+
+    def wear(self, theme: str) -> None:
+        """Change the colours; with no theme, look at all of them."""
+        if not theme:
             from tui_agent.console.screens.theme_gallery import ThemeGallery
 
             self._app.push_screen(ThemeGallery(self._app.user_file(self._settings())), mode=self._screen.id)
-        elif name in self._app.theme_names:
-            self._app.theme = name
+        elif theme in self.themes:
+            self._app.theme = theme
         else:
-            raise ValueError(f"There is no theme {name}. There are {', '.join(self._app.theme_names)}.")
-        return ""
+            raise ValueError(f"There is no theme {theme}. There are {', '.join(self.themes)}.")
 
-    def _panes(self, form: str) -> str:
+    def shape(self, form: str) -> str:
         """Show the recovery panes in this form or the next one; the focus never stays in what is hidden."""
         dashboard = self._screen.dashboard
         if dashboard is None:
@@ -77,7 +68,7 @@ class PaneCommands:
         covered = dashboard.asking and dashboard.chosen is PaneForm.FULL
         return "The panes are shown once the question is answered." if covered else ""
 
-    def _view(self, density: str) -> str:
+    def densify(self, density: str) -> str:
         """Draw the conversation so densely, in all tabs, or in the next density."""
         if self._screen.dashboard is None:
             return ""
@@ -91,43 +82,37 @@ class PaneCommands:
         self._app.remember(view=str(chosen))
         return f"The conversation is shown in the {chosen} view."
 
-    def _next_pane(self, _: str) -> str:
+    def next_pane(self) -> None:
         """Go to the recovery pane after the one that has the focus, round and round."""
         focused = self._screen.focused
         here = focused.id if focused is not None else None
         names = [pane.facts.name for pane in panes.RECOVERY_PANES]
         place = names.index(here) + 1 if here in names else 0
         self._screen.focus_pane(names[place % len(names)])
-        return ""
 
-    async def _jump_to(self) -> str:
-        from tui_agent.console.screens.jump import JumpScreen, targets_of
+    async def jump(self, place: str) -> None:
+        """Go to a place by its name, or choose one by its letter."""
+        if not place:
+            from tui_agent.console.screens.jump import JumpScreen, targets_of
 
-        name = await self._screen.ask(JumpScreen(targets_of(self._screen)))
-        if name is not None:
-            self._screen.focus_pane(name)
-        return ""
+            chosen = await self._screen.ask(JumpScreen(targets_of(self._screen)))
+            if chosen is None:
+                return
+            place = chosen
+        elif place not in self.places:
+            raise ValueError(f"There is no pane {place}. There are {', '.join(self.places)}.")
+        self._screen.focus_pane(place)
 
-    def _jump(self, pane: str) -> Answer:
-        """Go to a pane by name, or choose one by its letter."""
-        if not pane:
-            return self._jump_to()
-        if pane not in jump_targets():
-            raise ValueError(f"There is no pane {pane}. There are {', '.join(jump_targets())}.")
-        self._screen.focus_pane(pane)
-        return ""
-
-    async def _find(self, text: str) -> str:
+    async def find(self, text: str) -> None:
         """Find a text in the conversation, and go to where it stands."""
         from tui_agent.console.screens.find import FindScreen
 
         conversation = self._screen.conversation
         if conversation is None:
-            return ""
+            return
         said = *conversation.entries, *conversation.unclosed
         chosen = await self._screen.ask(FindScreen(said, text or self._sought))
         if chosen is not None:
             seq, self._sought = chosen
             self._screen.show_event(seq, [self._sought])
             self._screen.focus_pane("conversation")
-        return ""

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from textual.binding import Binding, BindingType
 
 from tui_agent.console.looks.hints import Hint
-from tui_agent.frontend.commands.registry import BINDABLE, BY_NAME, Command, key_label
+from tui_agent.frontend.commands.command import key_label
+from tui_agent.frontend.commands.registry import BINDABLE, BY_NAME, AnyCommand
 
 _OF_TABS = (("next-tab", "next tab"), ("inbox", "inbox"))
 """Commands that the last line shows too where there are several tabs, and their words."""
 
 
-def no_key(command: Command) -> str:
+def no_key(command: AnyCommand) -> str:
     """What stands for a key where a command has none: no terminal sends it."""
     return f"none_{command.name.replace('-', '_')}"
 

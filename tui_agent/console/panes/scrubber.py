@@ -20,7 +20,7 @@ from tui_agent.frontend.lines.styled import Line, Span, justified
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from tui_agent.console.screens.player import Player
+    from tui_agent.session.player import Player
     from tui_agent.session.replay import Marks
 
 READING = "reading…"

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from tui_agent.frontend.commands.registry import Completion
+from tui_agent.frontend.commands.command import Completion
 
 if TYPE_CHECKING:
     from textual.geometry import Size

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui_agent.frontend.commands.view import Waiting
+from tui_agent.frontend.commands.host import Waiting
 
 if TYPE_CHECKING:
     from tui_agent.console.tabs.live_session import LiveSession

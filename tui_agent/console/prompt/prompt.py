@@ -1,14 +1,14 @@
 """The prompt: several lines of text, sent by Enter, with history at its edges and commands completed.
 
-It knows texts and keys only; what a text means is decided where `Prompt.Submitted` is handled.
+It knows texts and keys only; what a text means is decided by its taker.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -45,6 +45,13 @@ AFTER_INTERRUPT = "Say how to go on, or type / for commands"
 """What typing does while a run is under way: the message is queued; once the run was interrupted it goes on with it."""
 
 
+class Taker(Protocol):
+    """Whoever decides what a text means."""
+
+    def take(self, text: str) -> None:
+        """Carry out what was sent."""
+
+
 class Prompt(TextField):
     """A text area that grows to eight lines."""
 
@@ -72,12 +79,6 @@ class Prompt(TextField):
     ]
 
     @dataclass
-    class Submitted(Message):
-        """The text was sent."""
-
-        text: str
-
-    @dataclass
     class Confirmed(Message):
         """Enter behind a letter that stands alone and marks what Enter does."""
 
@@ -101,7 +102,8 @@ class Prompt(TextField):
 
         step: int
 
-    def __init__(self, completions: Completions) -> None:
+    def __init__(self, completions: Completions, taker: Callable[[], Taker]) -> None:
+        """`taker` is asked for when a text is sent: it may be imported then."""
         super().__init__(
             placeholder=PLACEHOLDER,
             highlight_cursor_line=False,
@@ -110,6 +112,7 @@ class Prompt(TextField):
         )
         self.recall = PromptHistory()
         self.completions = completions
+        self._taker = taker
         self._folded: dict[str, str] = {}
         self._folds = 0
         self.vim: VimKeys | None = None
@@ -305,7 +308,7 @@ class Prompt(TextField):
         if not self.text.strip():
             self.post_message(self.Empty())
             return
-        self.post_message(self.Submitted(self.take().strip("\n")))
+        self._taker().take(self.take().strip("\n"))
 
     def take(self) -> str:
         """The whole text, which leaves the prompt; ↑ brings it back."""

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from tui_agent.console.looks.hints import key_line
-from tui_agent.frontend.commands.view import Waiting
+from tui_agent.frontend.commands.host import Waiting
 from tui_agent.terminal_text import one_line
 
 SHOWN = 4

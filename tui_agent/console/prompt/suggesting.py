@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.frontend.commands import server_entries
-from tui_agent.frontend.commands.registry import Completion, ValuesOf, suggestions
+from tui_agent.frontend.commands.command import Completion
+from tui_agent.frontend.commands.registry import ValuesOf, suggestions
 from tui_agent.frontend.file_index import FileIndex
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from tui_agent.console.tabs.live_session import LiveSession
     from tui_agent.frontend.commands.custom import CustomCommands
-    from tui_agent.frontend.commands.registry import ValuesOf
     from tui_agent.session.session import Session
 
 

@@ -17,7 +17,7 @@ from textual.widget import Widget
 from tui_agent.console.looks.command_keys import with_tabs
 from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.looks.splash import LOW_HEIGHT, TINY_HEIGHT, Splash
-from tui_agent.console.tabs.tab import Standing, Tab
+from tui_agent.console.tabs.tab import HostOf, Standing, Tab
 from tui_agent.console.terminal.redraw import Redraw
 from tui_agent.frontend.loading import load_modules
 
@@ -40,7 +40,7 @@ DASHBOARD_MODULES = (
     "tui_agent.console.panes.pane",
     "tui_agent.console.panes",
     "tui_agent.console.cards.card_host",
-    "tui_agent.console.commands.shown",
+    "tui_agent.console.commands.host",
     "tui_agent.console.prompt.queued",
 )
 """What the screen lacks after its first paint."""
@@ -66,9 +66,8 @@ class DashboardScreen(Tab):
 
     BINDINGS: ClassVar[list[BindingType]] = []
 
-    def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
-        """`mode`: the app's name for the tab, and the screen's id."""
-        super().__init__(arguments, mode)
+    def __init__(self, arguments: ConsoleArguments, mode: str, host: HostOf) -> None:
+        super().__init__(arguments, mode, host)
         self.redrawing = Redraw(self, self._draw_shown, self.draw_failed)
         self._tab_row: TabRow | None = None
         self.splash = Splash()

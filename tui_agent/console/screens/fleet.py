@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -28,7 +27,7 @@ from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.screens.ask import AskScreen
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.console.screens.followed import FollowedScreen
-from tui_agent.console.tabs.tab import Standing
+from tui_agent.console.tabs.tab import HostOf, Standing
 from tui_agent.console.terminal.timers import once
 from tui_agent.frontend.lines.glyphs import FULL, OUTCOMES
 from tui_agent.frontend.operator import AnyQuestion, ConsoleOperator
@@ -38,7 +37,6 @@ from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
-    from tui_agent.console.commands.board import BoardCommands
     from tui_agent.fleet.fleet import Fleet, FleetRun
     from tui_agent.fleet.opening import FleetArguments
     from tui_agent.fleet.tasks import BadLine
@@ -77,8 +75,8 @@ class FleetScreen(DashboardScreen):
         Binding("S", "stop_all", "Stop all runs", show=False),
     ]
 
-    def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
-        super().__init__(arguments, mode)
+    def __init__(self, arguments: ConsoleArguments, mode: str, host: HostOf) -> None:
+        super().__init__(arguments, mode, host)
         self.fleet: Fleet | None = None
         self.runs: Sequence[BoardRun] = ()
         self._settings: Settings | None = None
@@ -90,13 +88,6 @@ class FleetScreen(DashboardScreen):
         self._bad: Sequence[BadLine] = ()
         self._said: dict[str, str] = {}
         """By the place of a line: what stands there."""
-
-    @cached_property
-    def commands(self) -> BoardCommands:
-        """Imported once a key asks for one."""
-        from tui_agent.console.commands.board import BoardCommands
-
-        return BoardCommands(self)
 
     @property
     def settings(self) -> Settings | None:

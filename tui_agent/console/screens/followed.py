@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
@@ -16,17 +15,16 @@ from textual.binding import Binding, BindingType
 
 from tui_agent.console.looks.command_keys import key_hints
 from tui_agent.console.looks.hints import Hint
-from tui_agent.console.screens.player import Player
 from tui_agent.console.screens.replay import ReplayScreen, own_hints
 from tui_agent.console.tabs.tab import Standing
 from tui_agent.frontend.lines.glyphs import MODES, OUTCOMES
 from tui_agent.frontend.lines.mode import mode_of
+from tui_agent.session.player import Player
 from tui_agent.store.errors import JournalError
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from tui_agent.console.cards.escalation import EscalationCard
-    from tui_agent.console.commands.recorded import FollowedCommands
     from tui_agent.frontend.operator import AnyQuestion
     from tui_agent.frontend.startup import Recorded
 
@@ -45,12 +43,6 @@ class FollowedScreen(ReplayScreen):
     ]
 
     _reading = False
-
-    @cached_property
-    def commands(self) -> FollowedCommands:
-        from tui_agent.console.commands.recorded import FollowedCommands
-
-        return FollowedCommands(self, self.shown)
 
     @property
     def session_id(self) -> str:

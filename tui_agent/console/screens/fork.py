@@ -21,8 +21,8 @@ from tui_agent.console.looks.option_row import Option, OptionRow
 from tui_agent.console.prompt.fields import LineField, TextField
 from tui_agent.console.screens.framed import FramedScreen
 from tui_agent.core.names import POLICIES
-from tui_agent.frontend.commands.rewind import MARKS
 from tui_agent.frontend.lines.passages import Passage
+from tui_agent.frontend.lines.rewind import MARKS
 from tui_agent.quantities import time_of_day
 from tui_agent.session.fork import DROP, ForkChoice, fork_choice
 from tui_agent.session.fork_point import ForkPoint

@@ -19,7 +19,8 @@ from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.screens.catalog import Catalog
 from tui_agent.console.screens.framed import FramedScreen
 from tui_agent.console.screens.rules import short
-from tui_agent.frontend.commands.registry import BINDABLE, Command, key_label
+from tui_agent.frontend.commands.command import key_label
+from tui_agent.frontend.commands.registry import BINDABLE, AnyCommand
 from tui_agent.frontend.lines.styled import Line, Span, fit, pad
 
 if TYPE_CHECKING:
@@ -30,10 +31,10 @@ PROMPT_EDITS = frozenset(f"ctrl+{letter}" for letter in "adefkuvwxyz")
 """Keys that edit the prompt's text, where no action has them."""
 
 
-class KeyList(CursorList[Command]):
+class KeyList(CursorList[AnyCommand]):
     """Actions; a key of one's own stands out."""
 
-    def draw_row(self, row: Command, width: int, *, current: bool) -> Line:
+    def draw_row(self, row: AnyCommand, width: int, *, current: bool) -> Line:
         own = row.pressed != row.key
         name = min(18, width // 3)
         key = 12
@@ -55,7 +56,7 @@ class KeyCapture(FramedScreen["str | None"]):
     }
     """
 
-    def __init__(self, command: Command, check: Callable[[str], tuple[str, bool]]) -> None:
+    def __init__(self, command: AnyCommand, check: Callable[[str], tuple[str, bool]]) -> None:
         """`check` says what there is to say about a key, and whether it can be had all the same."""
         super().__init__(f"A key for {command.title}", ("Esc", "cancel"))
         self._command, self._check = command, check
@@ -83,7 +84,7 @@ class KeyCapture(FramedScreen["str | None"]):
         line.add_class("-wrong")
 
 
-class KeysScreen(Catalog[Command, None]):
+class KeysScreen(Catalog[AnyCommand, None]):
     """What is typed is looked for in names, keys and meanings."""
 
     DEFAULT_CSS = """
@@ -128,7 +129,7 @@ class KeysScreen(Catalog[Command, None]):
         ]
         self.put(rows, None if again else 0)
 
-    def about(self, row: Command) -> Content:
+    def about(self, row: AnyCommand) -> Content:
         default = f"default {key_label(row.key)}" if row.key else "no key by default"
         return Content.assemble(
             (row.title, "bold"),
@@ -136,7 +137,7 @@ class KeysScreen(Catalog[Command, None]):
             (f"{key_label(row.pressed) or 'no key'} · {default}", "$muted"),
         )
 
-    def check(self, command: Command, key: str) -> tuple[str, bool]:
+    def check(self, command: AnyCommand, key: str) -> tuple[str, bool]:
         """What there is to say about a key for an action, and whether the action can have it."""
         problem = key_problem(key, command.name)
         if problem:
@@ -156,7 +157,7 @@ class KeysScreen(Catalog[Command, None]):
             self._ask(self.list.chosen)
 
     @work(group="change")
-    async def _ask(self, command: Command) -> None:
+    async def _ask(self, command: AnyCommand) -> None:
         key = await self.app.push_screen_wait(KeyCapture(command, lambda key: self.check(command, key)))
         if key is not None:
             await self._put(command, key)
@@ -173,7 +174,7 @@ class KeysScreen(Catalog[Command, None]):
         if self.list.chosen is not None:
             await self._put(self.list.chosen, "")
 
-    async def _put(self, command: Command, key: str | None) -> None:
+    async def _put(self, command: AnyCommand, key: str | None) -> None:
         """Give the action a key, "" for none, None for its default; whatever chose that key has its default again."""
         wanted = command.key if key is None else key
         losers = [

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from textual import events
 from textual.app import ComposeResult
@@ -22,15 +22,10 @@ from tui_agent.console.looks.command_keys import command_bindings, live_hints
 from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.looks.splash import PromptOutline
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
-from tui_agent.console.tabs.tab import Standing
+from tui_agent.console.tabs.tab import Commands, HostOf, Standing
 from tui_agent.console.terminal.redraw import CLOCK
 from tui_agent.core.names import Mode, Phase
-from tui_agent.frontend.commands.registry import (
-    command_behind,
-    names_command,
-    said_of_command_behind,
-    shown_key,
-)
+from tui_agent.frontend.commands.registry import shown_key
 from tui_agent.frontend.opening import HISTORY_FILE, notifications_on
 
 if TYPE_CHECKING:
@@ -38,7 +33,6 @@ if TYPE_CHECKING:
     from tui_agent.console.cards.card import Card
     from tui_agent.console.cards.escalation import EscalationCard
     from tui_agent.console.cards.gate import GateCard
-    from tui_agent.console.commands.live import LiveCommands
     from tui_agent.console.looks.captions import Captions
     from tui_agent.console.panes import ConversationPane
     from tui_agent.console.prompt.image_warning import ImageWarning
@@ -67,6 +61,25 @@ CALLED = 0.3
 """Longest time in seconds that the dashboard waits for the first call of the model."""
 
 
+class LiveCommands(Commands, Protocol):
+    """The commands of a session that runs."""
+
+    def take(self, text: str) -> None:
+        """Carry out what was sent from the prompt."""
+
+    def run_line(self, line: str) -> None:
+        """Carry out a line that begins with a slash."""
+
+    async def submit(self, text: str) -> None:
+        """Send a message."""
+
+    def send_now(self) -> None:
+        """Send the messages that wait, instead of what runs."""
+
+    def rewrite_note(self, note: str | None) -> None:
+        """Send this note with the next request, or none."""
+
+
 class LiveScreen(DashboardScreen):
     """A session that runs."""
 
@@ -76,12 +89,10 @@ class LiveScreen(DashboardScreen):
         Binding("ctrl+c", "copy_or_interrupt", "Copy, or interrupt", show=False, priority=True),
     ]
 
-    def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
-        super().__init__(arguments, mode)
+    def __init__(self, arguments: ConsoleArguments, mode: str, host: HostOf) -> None:
+        super().__init__(arguments, mode, host)
         self._made: LiveParts | None = None
         self._captions: Captions | None = None
-        self._held = ""
-        """A text that was given back because a command stands behind it."""
         self._hinted: object = None
         """What the keys of the last line were chosen for."""
 
@@ -92,7 +103,7 @@ class LiveScreen(DashboardScreen):
         if self._made is None:
             from tui_agent.console.screens.live_parts import LiveParts
 
-            self._made = LiveParts.of(self)
+            self._made = LiveParts.of(self, lambda: self.commands)
         return self._made
 
     @property
@@ -109,11 +120,8 @@ class LiveScreen(DashboardScreen):
 
     @cached_property
     def commands(self) -> LiveCommands:
-        """Imported with the dashboard."""
-        from tui_agent.console.commands.live import LiveCommands
-
-        parts = self.parts
-        return LiveCommands(self, parts.live, parts.queue, parts.prompt, parts.own_command, parts.suggesting)
+        made: LiveCommands = self._host(self)
+        return made
 
     @cached_property
     def _images(self) -> ImageWarning:
@@ -504,34 +512,6 @@ class LiveScreen(DashboardScreen):
 
     # --- the prompt and the messages that wait --------------------------------------------------------------
 
-    async def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
-        """A command, or a message to the agent; either may name what MCP servers offer."""
-        text, commanded = event.text, names_command(event.text)
-        if self._holds_back(text):
-            return
-        if self.dashboard is not None and not commanded:
-            self.dashboard.page_conversation(0)
-        if self.live.asks_a_server(text):
-            # A server may take its time.
-            self.run_worker(self.commands.submit(text.strip()), group="commands")
-        elif text.startswith("!"):
-            self.queue.when_open(partial(self.commands.run_own_command, text[1:].strip()))
-        elif commanded:
-            self.commands.run_line(text)
-        else:
-            self._look_for_images(text, sent=True)
-            await self.commands.submit(text.strip())
-
-    def _holds_back(self, text: str) -> bool:
-        """Give a text back once behind which a command stands, and say so: sent with it, it would be words."""
-        command = command_behind(text, self.prompt.restored)
-        held, self._held = self._held, text if command else ""
-        if not command or held == text:
-            return False
-        self.prompt.offer(text, instead=True)
-        self.say(said_of_command_behind(command), "warning")
-        return True
-
     def on_prompt_typed(self) -> None:
         """Keep cards from taking the focus while somebody types."""
         self.redrawing.hold()
@@ -539,14 +519,15 @@ class LiveScreen(DashboardScreen):
             self.card_host.typed()
 
     def on_prompt_rested(self) -> None:
-        self._look_for_images(self.prompt.whole_text)
+        self.look_for_images(self.prompt.whole_text)
 
     def on_prompt_confirmed(self, event: Prompt.Confirmed) -> None:
         """Enter behind a letter that ends a wait; the wait may have ended by itself."""
         if self.live.waits_for_model:
             self._end_wait(skip=event.letter == SKIP_KEY)
 
-    def _look_for_images(self, text: str, *, sent: bool = False) -> None:
+    def look_for_images(self, text: str, *, sent: bool = False) -> None:
+        """Say once which model would see none of the images that a text names."""
         if self.live.session is not None:
             self._images.look_at(text, sent=sent)
 

@@ -5,18 +5,18 @@ Imported only once the first frame is out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.console.prompt.completion import Completions
 from tui_agent.console.prompt.message_queue import MessageQueue
 from tui_agent.console.prompt.own_run import OwnCommand, OwnOutput
-from tui_agent.console.prompt.prompt import Prompt
+from tui_agent.console.prompt.prompt import Prompt, Taker
 from tui_agent.console.prompt.queued import QueuedMessages
 from tui_agent.console.prompt.suggesting import Suggesting
 from tui_agent.console.tabs.live_session import LiveSession
-from tui_agent.frontend.commands.registry import Command
+from tui_agent.frontend.commands.registry import AnyCommand
 
 if TYPE_CHECKING:
     from tui_agent.console.screens.dashboard_screen import DashboardScreen
@@ -35,10 +35,11 @@ class LiveParts(NamedTuple):
     prompt: Prompt
 
     @classmethod
-    def of(cls, screen: DashboardScreen) -> LiveParts:
+    def of(cls, screen: DashboardScreen, taker: Callable[[], Taker]) -> LiveParts:
+        """Make them for a screen; `taker` gives what takes the texts that are sent from the prompt."""
         live = LiveSession(screen.redraw)
 
-        def values_of(command: Command) -> Sequence[str]:
+        def values_of(command: AnyCommand) -> Sequence[str]:
             return screen.commands.values_of(command)
 
         def renewed() -> None:
@@ -60,5 +61,5 @@ class LiveParts(NamedTuple):
             OwnOutput(),
             suggesting,
             completions,
-            Prompt(completions),
+            Prompt(completions, taker),
         )

@@ -11,7 +11,8 @@ from textual.content import Content
 from textual.markup import escape
 
 from tui_agent.console.tabs.tab import Tab
-from tui_agent.frontend.commands import registry as commands
+from tui_agent.frontend.commands.command import key_label
+from tui_agent.frontend.commands.registry import COMMANDS
 
 if TYPE_CHECKING:
     from textual.fuzzy import Matcher
@@ -29,10 +30,10 @@ class PaletteRow(NamedTuple):
 
 def entries(screen: Tab) -> Iterator[PaletteRow]:
     """Every command that makes sense on `screen`, each followed by its values; then those from files."""
-    for command in commands.COMMANDS:
+    for command in COMMANDS:
         if screen.replays and not command.replay:
             continue
-        key = f"  {commands.key_label(command.pressed)}" if command.pressed else ""
+        key = f"  {key_label(command.pressed)}" if command.pressed else ""
         label = command.usage.removeprefix("/") + key
         yield PaletteRow(label, command.help, command.name, "", not command.needs_argument)
         # What the command does is said once, of the command alone.

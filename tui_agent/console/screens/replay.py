@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
@@ -14,17 +13,17 @@ from tui_agent.config.keys import REPLAY
 from tui_agent.console.looks.command_keys import command_bindings, key_hints
 from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
-from tui_agent.console.screens.player import Player
-from tui_agent.console.tabs.tab import Standing
+from tui_agent.console.tabs.tab import HostOf, Standing
 from tui_agent.console.terminal.timers import once
-from tui_agent.frontend.commands.registry import BACKWARDS, REPLAY_ACTIONS, key_label, with_shift
+from tui_agent.frontend.commands.command import key_label
+from tui_agent.frontend.commands.registry import BACKWARDS, REPLAY_ACTIONS, with_shift
 from tui_agent.frontend.loading import yielding_threads
+from tui_agent.session.player import Player
 from tui_agent.store.errors import JournalError
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
-    from tui_agent.console.commands.recorded import ReplayCommands
     from tui_agent.console.panes import ConversationPane
     from tui_agent.console.panes.scrubber import Scrubber
     from tui_agent.core.projections.conversation import Conversation
@@ -101,21 +100,14 @@ class ReplayScreen(DashboardScreen):
         Binding("f", "command('fork')", "Fork from here", id="replay-fork"),
     ]
 
-    def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
-        super().__init__(arguments, mode)
+    def __init__(self, arguments: ConsoleArguments, mode: str, host: HostOf) -> None:
+        super().__init__(arguments, mode, host)
         self.player: Player | None = None
         self.recorded: Recorded | None = None
         self._scrubber: Scrubber | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._waiting: tuple[StopAt, bool] | None = None
         """A jump that waits until more of the session was read."""
-
-    @cached_property
-    def commands(self) -> ReplayCommands:
-        """Imported with the dashboard."""
-        from tui_agent.console.commands.recorded import ReplayCommands
-
-        return ReplayCommands(self, self.shown)
 
     def shown(self) -> tuple[Recorded, Player] | None:
         """What is played, and where; None as long as it is being opened."""

@@ -16,9 +16,9 @@ from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.looks.option_row import Option, OptionRow
 from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.screens.framed import FramedScreen
-from tui_agent.frontend.commands.rewind import preview
-from tui_agent.frontend.commands.view import RewindChoice
+from tui_agent.frontend.commands.host import RewindChoice
 from tui_agent.frontend.lines.passages import Passage
+from tui_agent.frontend.lines.rewind import preview
 from tui_agent.frontend.lines.styled import Line, Span, pad
 from tui_agent.quantities import time_of_day
 from tui_agent.store.errors import SessionError

@@ -23,7 +23,7 @@ from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.screens.catalog import Catalog
 from tui_agent.console.screens.line import LineScreen
 from tui_agent.console.screens.session_tree import SessionBranch, entries
-from tui_agent.frontend.commands.view import ChosenSession
+from tui_agent.frontend.commands.host import ChosenSession
 from tui_agent.frontend.lines.glyphs import OUTCOMES
 from tui_agent.frontend.lines.styled import Line, Span, clip, pad, pad_left, width_of
 from tui_agent.frontend.loading import yielding_threads

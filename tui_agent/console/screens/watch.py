@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ from tui_agent.console.looks.command_keys import key_hints
 from tui_agent.console.looks.hints import Hint
 from tui_agent.console.screens.followed import FollowedScreen
 from tui_agent.console.screens.replay import own_hints
-from tui_agent.console.tabs.tab import Standing
+from tui_agent.console.tabs.tab import HostOf, Standing
 from tui_agent.console.terminal.timers import once
 from tui_agent.frontend.loading import load_modules
 from tui_agent.store.errors import SessionError
@@ -26,7 +25,6 @@ from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from tui_agent.console.cards.card_host import CardHost
-    from tui_agent.console.commands.recorded import WatchCommands
     from tui_agent.core import events
     from tui_agent.core.state import RunState
     from tui_agent.frontend.arguments import ConsoleArguments
@@ -45,8 +43,8 @@ class WatchScreen(FollowedScreen):
     goes_on = True
     own_options = frozenset({"policy"})
 
-    def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
-        super().__init__(arguments, mode)
+    def __init__(self, arguments: ConsoleArguments, mode: str, host: HostOf) -> None:
+        super().__init__(arguments, mode, host)
         self._watching: WatchedSession | None = None
         self._over = threading.Event()
         self._tick: asyncio.TimerHandle | None = None
@@ -54,12 +52,6 @@ class WatchScreen(FollowedScreen):
         self._said_why = ""
         """Why nothing can be shown yet, as it was said last."""
         self._question: WatchedQuestion | None = None
-
-    @cached_property
-    def commands(self) -> WatchCommands:
-        from tui_agent.console.commands.recorded import WatchCommands
-
-        return WatchCommands(self, self.shown, self.kept)
 
     async def open(self) -> None:
         """The first of the sessions here, each other one in a tab of its own."""

@@ -19,8 +19,8 @@ from textual.screen import ModalScreen
 from tui_agent.config.errors import ConfigError
 from tui_agent.console.looks.command_keys import no_key
 from tui_agent.console.looks.themed_app import ThemedApp
-from tui_agent.console.prompt.keys_in_order import KeysInOrder
 from tui_agent.console.terminal.garbage import PatientCollection
+from tui_agent.console.terminal.keys_in_order import KeysInOrder
 from tui_agent.console.terminal.timers import once
 from tui_agent.frontend.arguments import model_early
 from tui_agent.frontend.commands.registry import BACKWARDS, BINDABLE, use_keys, with_shift

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 from tui_agent.console.terminal.compositor import SparingScreen
-from tui_agent.frontend.commands.registry import Command, shown_key
+from tui_agent.frontend.commands.registry import AnyCommand, shown_key
 
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
@@ -33,7 +34,7 @@ class Commands(Protocol):
     def run(self, name: str, argument: str = "") -> None:
         """Do what the command of this name does; long ones go on in the background."""
 
-    def values_of(self, command: Command) -> Sequence[str]:
+    def values_of(self, command: AnyCommand) -> Sequence[str]:
         """What the command's argument can be."""
 
     @property
@@ -42,6 +43,10 @@ class Commands(Protocol):
 
     def explain(self, seq: int, call_id: str) -> None:
         """Show why an event came about."""
+
+
+HostOf = Callable[[Any], Any]
+"""Makes the commands of a screen, each console screen its own, once they are asked for."""
 
 
 class Tab(SparingScreen):
@@ -55,15 +60,18 @@ class Tab(SparingScreen):
     goes_on: ClassVar[bool] = True
     """What is shown happens now: the operator is called for it."""
 
-    def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
+    def __init__(self, arguments: ConsoleArguments, mode: str, host: HostOf) -> None:
+        """`mode`: the app's name for the tab. `host` makes the commands of this screen, imported with its dashboard."""
         super().__init__(id=mode)
         self.arguments = arguments
+        self._host = host
         self.opened: Opened | None = None
         """The live session of this tab, from when it is open until it is closed."""
 
-    @property
+    @cached_property
     def commands(self) -> Commands:
-        raise NotImplementedError
+        made: Commands = self._host(self)
+        return made
 
     @property
     def settings(self) -> Settings | None:

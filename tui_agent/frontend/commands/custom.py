@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 
 from tui_agent.config.layers import unsafe_value
 from tui_agent.config.settings import user_config_file
-from tui_agent.frontend.commands.registry import BY_NAME, Completion
-from tui_agent.frontend.commands.view import Confirmation, LiveView
+from tui_agent.frontend.commands.command import Completion
+from tui_agent.frontend.commands.host import Confirmation, SessionHost
+from tui_agent.frontend.commands.registry import BY_NAME
 from tui_agent.models.choose import NameCheck
 from tui_agent.store.trust_file import TrustFile
 from tui_agent.terminal_text import escaped_line, one_line, reveal, sanitize_paste
@@ -181,12 +182,12 @@ async def read_custom_commands(session: Session) -> CustomCommands:
     return await asyncio.to_thread(find_custom_commands, workspace, user_config_file().parent)
 
 
-async def send_custom_command(view: LiveView, line: str, otherwise: str) -> str:
+async def send_custom_command(host: SessionHost, line: str, otherwise: str) -> str:
     """Send the text of the command that `line` names; one of the checkout is agreed to first, once for each text.
 
     Raises `ValueError`: `otherwise` where there is none, or why its model cannot be called.
     """
-    session = view.session
+    session = host.session
     found = (await read_custom_commands(session)).named(line)
     if found is None:
         raise ValueError(otherwise)
@@ -197,20 +198,20 @@ async def send_custom_command(view: LiveView, line: str, otherwise: str) -> str:
             f"your message{command.to_model}, and run nothing by itself:\n\n{reveal(command.body)}"
         )
         send, leave = ("y", "send it, now and from now on"), ("n", "do not send it")
-        if not await view.confirm(
+        if not await host.confirm(
             Confirmation(f"/{command.name} comes with this checkout", text, send, leave)
         ):
-            view.put_in_prompt(line)
+            host.put_in_prompt(line)
             return ""
         await command.agree(session)
     check = await command.check_model(session)
     if not check.usable:
         raise ValueError(check.message)
     if command.model:
-        view.say(f"/{command.name} goes to {command.model}, for this run alone. {check.message}".rstrip())
+        host.say(f"/{command.name} goes to {command.model}, for this run alone. {check.message}".rstrip())
     # What a checkout wrote names no images.
     typed = None if command.personal else arguments
-    await view.submit(command.expanded(arguments), typed, command.model, line)
+    await host.submit(command.expanded(arguments), typed, command.model, line)
     return ""
 
 

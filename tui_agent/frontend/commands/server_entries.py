@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui_agent.frontend.commands.registry import Completion
+from tui_agent.frontend.commands.command import Completion
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 

@@ -1,4 +1,4 @@
-"""What a console shows and asks for a command: each console draws it in its own way, and decides nothing."""
+"""The host of a command: what it shows and asks. Each console is one, and draws it in its own way; so is a test."""
 
 from __future__ import annotations
 
@@ -83,8 +83,11 @@ ForkFrom = Awaitable[tuple["ForkPoint", Sequence["FileChange"]]]
 """The point of a fork, and the files that were otherwise then, as they are being read."""
 
 
-class View(Protocol):
-    """A session that runs, or a recording, as a console shows it."""
+class Shown(Protocol):
+    """A session that runs, or a recording. Until it is open, all but `opened` raises `ValueError`."""
+
+    @property
+    def opened(self) -> bool: ...
 
     @property
     def state(self) -> RunState: ...
@@ -94,28 +97,43 @@ class View(Protocol):
 
     @property
     def source(self) -> Path:
-        """The folder or file that what is shown comes from."""
-
-    async def place(self) -> ForkPlace:
-        """Where a fork would begin. Raises `ValueError` where none can."""
-
-    @property
-    def now(self) -> float:
-        """When the state is shown: in seconds since the epoch."""
+        """The folder or file that it comes from."""
 
     @property
     def coming(self) -> tuple[str, str]:
         """Model and policy of the next run; empty for a recording."""
 
-    @property
-    def asked_about(self) -> tuple[int, str]:
-        """The event, and its call, that the operator looks at; 0: none."""
+    async def place(self) -> ForkPlace:
+        """Where a fork would begin."""
 
     async def patch(self) -> Patch | None:
         """What the newest run changed, by tools or commands; None: only its file tools can tell."""
 
     async def gather_why(self, seq: int, call_id: str) -> Why:
         """What the journal tells of an event. Raises `JournalError`, `IndexError`."""
+
+
+class Host(Protocol):
+    """A console that shows a session or a recording."""
+
+    @property
+    def shown(self) -> Shown:
+        """What the commands are about."""
+
+    @property
+    def on_screen(self) -> bool:
+        """It has panes and tabs (`ScreenHost`)."""
+
+    def when_open(self, act: Callable[[], None]) -> None:
+        """Do it now, or in its order as soon as what is shown is open."""
+
+    @property
+    def now(self) -> float:
+        """When the state is shown: in seconds since the epoch."""
+
+    @property
+    def asked_about(self) -> tuple[int, str]:
+        """The event, and its call, that the operator looks at; 0: none."""
 
     def say(self, text: str) -> None: ...
 
@@ -146,39 +164,12 @@ class View(Protocol):
     def suspend(self) -> None: ...
 
 
-class LiveView(View, Protocol):
-    """A session that runs, as a console shows it."""
+class SessionHost(Host, Protocol):
+    """A console that shows a session that runs."""
 
     @property
-    def session(self) -> Session: ...
-
-    @property
-    def state(self) -> RunState:
-        return self.session.state
-
-    @property
-    def settings(self) -> Settings:
-        return self.session.settings
-
-    @property
-    def source(self) -> Path:
-        return self.session.folder
-
-    async def place(self) -> ForkPlace:
-        return ForkPlace(self.session.folder, self.session.state)
-
-    @property
-    def coming(self) -> tuple[str, str]:
-        return self.settings.model or "", str(self.settings.policy)
-
-    async def patch(self) -> Patch | None:
-        text = await self.session.changes()
-        return None if text is None else Patch(text)
-
-    async def gather_why(self, seq: int, call_id: str) -> Why:
-        from tui_agent.frontend.why import explain_live
-
-        return await explain_live(self.session, seq, call_id)
+    def session(self) -> Session:
+        """Raises `ValueError` until it is open."""
 
     @property
     def operator(self) -> ConsoleOperator: ...
@@ -216,7 +207,7 @@ class LiveView(View, Protocol):
         """Take the note as it stands in an open editor."""
 
     async def submit(self, text: str, typed: str | None, model: str, line: str) -> None:
-        """Send a message (see `session_commands.submit`); `line` goes back into the prompt where it cannot be sent."""
+        """Send a message (see `running.submit`); `line` goes back into the prompt where it cannot be sent."""
 
     async def confirm(self, question: Confirmation) -> bool: ...
 
@@ -244,3 +235,68 @@ class LiveView(View, Protocol):
 
     async def open_new(self, task: str = "", *, in_place: bool = False) -> None:
         """Begin a session; `in_place` of the one that is shown, whose run may end."""
+
+
+class PaneHost(Protocol):
+    """What a screen shows of its session: colours, panes, density."""
+
+    @property
+    def themes(self) -> Sequence[str]: ...
+
+    @property
+    def places(self) -> Sequence[str]:
+        """Panes, and what else can be gone to, by name."""
+
+    def wear(self, theme: str) -> None:
+        """Change the colours; with no theme, look at all of them."""
+
+    def shape(self, form: str) -> str:
+        """Show the recovery panes in this form, or in the next one."""
+
+    def densify(self, density: str) -> str:
+        """Draw the conversation so densely, or in the next density."""
+
+    def next_pane(self) -> None: ...
+
+    async def jump(self, place: str) -> None:
+        """Go to a place; with no name, to one that is chosen."""
+
+    async def find(self, text: str) -> None:
+        """Find a text in the conversation, and go to where it stands."""
+
+
+class TabHost(Protocol):
+    """The tabs of a screen."""
+
+    async def choose(self) -> None: ...
+
+    def go_to(self, number: str) -> str: ...
+
+    def next(self, step: int) -> str:
+        """Go so many tabs on, round and round."""
+
+    async def close(self) -> None:
+        """Close the tab that is shown; ask first if its run is under way."""
+
+    async def open_inbox(self) -> None: ...
+
+
+class ScreenHost(Host, Protocol):
+    """A console with panes and tabs."""
+
+    @property
+    def panes(self) -> PaneHost: ...
+
+    @property
+    def tabs(self) -> TabHost: ...
+
+
+class PromptHost(SessionHost, ScreenHost, Protocol):
+    """A screen with a prompt."""
+
+    async def show_settings(self) -> None: ...
+
+    async def show_keys(self) -> None: ...
+
+    def use_vim(self, on: bool | None) -> bool:
+        """Give the prompt Vim's keys, or its own; None: the other ones. Gives whether they are Vim's now."""

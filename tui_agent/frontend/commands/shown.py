@@ -1,4 +1,4 @@
-"""The commands over a recording: a saved session, a run of a board, another agent's session while it runs."""
+"""What commands are about: a session that runs, a recording as it is played, another agent's session while it runs."""
 
 from __future__ import annotations
 
@@ -7,38 +7,94 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.console.commands.shown import OPENING, ShownCommands
-from tui_agent.frontend.commands.view import ForkPlace, Patch
+from tui_agent.frontend.commands.host import ForkPlace, Patch
 from tui_agent.store.errors import SessionError
 
 if TYPE_CHECKING:
-    from tui_agent.console.screens.dashboard_screen import DashboardScreen
-    from tui_agent.console.screens.player import Player
+    from tui_agent.config.settings import Settings
+    from tui_agent.core.state import RunState
     from tui_agent.frontend.startup import Recorded
     from tui_agent.frontend.why import Why
+    from tui_agent.session.player import Player
     from tui_agent.session.recordings import OpenedRecording
+    from tui_agent.session.session import Session
+
+OPENING = "The session is still being opened."
+NOT_READ_YET = "The session is still being read up to here."
 
 
-class ReplayCommands(ShownCommands):
-    """The commands that make sense over a saved session."""
+class ShownSession:
+    """A session that runs; None until it is open."""
+
+    def __init__(self, session: Callable[[], Session | None]) -> None:
+        self._session = session
+
+    @property
+    def opened(self) -> bool:
+        return self._session() is not None
+
+    @property
+    def session(self) -> Session:
+        session = self._session()
+        if session is None:
+            raise ValueError(OPENING)
+        return session
+
+    @property
+    def state(self) -> RunState:
+        return self.session.state
+
+    @property
+    def settings(self) -> Settings:
+        return self.session.settings
+
+    @property
+    def source(self) -> Path:
+        return self.session.folder
+
+    @property
+    def coming(self) -> tuple[str, str]:
+        return self.settings.model or "", str(self.settings.policy)
+
+    async def place(self) -> ForkPlace:
+        return ForkPlace(self.session.folder, self.session.state)
+
+    async def patch(self) -> Patch | None:
+        text = await self.session.changes()
+        return None if text is None else Patch(text)
+
+    async def gather_why(self, seq: int, call_id: str) -> Why:
+        from tui_agent.frontend.why import explain_live
+
+        return await explain_live(self.session, seq, call_id)
+
+
+class ShownRecording:
+    """A recording, and where it is played; None until it is open."""
 
     coming = "", ""
 
-    def __init__(self, screen: DashboardScreen, shown: Callable[[], tuple[Recorded, Player] | None]) -> None:
-        """`shown`: what is played, and where; None as long as it is being opened."""
-        super().__init__(screen)
-        self._shown = shown
+    def __init__(self, played: Callable[[], tuple[Recorded, Player] | None]) -> None:
+        self._played_now = played
 
     @property
-    def _opened(self) -> bool:
-        return self._shown() is not None
+    def opened(self) -> bool:
+        return self._played_now() is not None
 
     @property
     def _played(self) -> tuple[Recorded, Player]:
-        played = self._shown()
+        played = self._played_now()
         if played is None:
             raise ValueError(OPENING)
         return played
+
+    @property
+    def state(self) -> RunState:
+        return self._played[1].state
+
+    @property
+    def settings(self) -> Settings:
+        return self._played[0].settings
 
     @property
     def source(self) -> Path:
@@ -50,12 +106,12 @@ class ReplayCommands(ShownCommands):
         if not recorded.recording.as_recorded:
             raise ValueError(_unforkable(recorded.recording))
         if not player.there:
-            raise ValueError("The session is still being read up to here.")
+            raise ValueError(NOT_READ_YET)
         seq = max(1, player.position)
         return ForkPlace(self.source, player.replay.state_at(seq), seq)
 
     async def patch(self) -> Patch | None:
-        """Up to the position, or the step before it; None where the session's checkpoints are not on this machine."""
+        """Up to the position, or the step before it; None if the session's checkpoints are not on this machine."""
         from tui_agent.session.rewind import kept_before_run
         from tui_agent.store.checkpoints import Checkpoints
         from tui_agent.store.journal import sessions_folder
@@ -82,37 +138,20 @@ class ReplayCommands(ShownCommands):
         return explain(self._played[1].replay, seq, call_id)
 
 
-class FollowedCommands(ReplayCommands):
-    """The commands over a run of a board."""
-
-    async def leave(self) -> None:
-        """As the board does, where there is one."""
-        board = next((tab for tab in self.app.tabs if tab.is_board), None)
-        if board is None:
-            await self.app.leave()
-        else:
-            self.app.show_tab(board)
-            board.commands.run("quit")
-
-
-class WatchCommands(FollowedCommands):
-    """The commands over another agent's session while it runs."""
+class ShownWatched(ShownRecording):
+    """Another agent's session while it runs. `kept` saves what is known up to an event as a session of ours."""
 
     def __init__(
-        self,
-        screen: DashboardScreen,
-        shown: Callable[[], tuple[Recorded, Player] | None],
-        kept: Callable[[int], Path],
+        self, played: Callable[[], tuple[Recorded, Player] | None], kept: Callable[[int], Path]
     ) -> None:
-        """`kept` saves what is known up to an event as a session of ours."""
-        super().__init__(screen, shown)
+        super().__init__(played)
         self._kept = kept
 
     async def place(self) -> ForkPlace:
         """After the event that is shown, in a session of ours that is made of what is known up to it."""
         player = self._played[1]
         if not player.there or not player.position:
-            raise ValueError("The session is still being read up to here.")
+            raise ValueError(NOT_READ_YET)
         seq = player.position
         kept = await asyncio.to_thread(self._kept, seq)
         return ForkPlace(kept, player.replay.state_at(seq), seq)

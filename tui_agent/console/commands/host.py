@@ -1,49 +1,45 @@
-"""What the commands of a screen show and ask on it, whatever it shows: a session that runs, a recording, many runs.
+"""The host of commands on a screen, whatever it shows: what they show and ask there.
 
-Those about the panes and the tabs alone are in rooms of their own; all others are carried out by `frontend.commands`.
+Those of the panes and of the tabs are rooms of their own; what the commands do is in `frontend.commands`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tui_agent.console.commands.panes import PaneCommands, jump_targets
-from tui_agent.console.commands.tabs import TabCommands
-from tui_agent.console.panes.pane import StatePane
-from tui_agent.frontend.commands import session_commands
-from tui_agent.frontend.commands.registry import Command
-from tui_agent.frontend.commands.session_commands import AT_ANY_TIME, OF_WHAT_IS_SHOWN, Answer
-from tui_agent.frontend.commands.view import ChosenSession, ForkFrom, Report, View
+from tui_agent.console.commands.panes import ScreenPanes
+from tui_agent.console.commands.tabs import ScreenTabs
+from tui_agent.console.panes.pane import LinePane
+from tui_agent.frontend.commands.dispatch import Dispatcher
+from tui_agent.frontend.commands.host import ChosenSession, ForkFrom, Report, Shown
+from tui_agent.frontend.commands.showing import explain
+from tui_agent.frontend.commands.shown import OPENING
 from tui_agent.frontend.lines.diff import FileDiff
-from tui_agent.store.errors import SessionError
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from tui_agent.config.settings import Settings
     from tui_agent.console.screens.dashboard_screen import DashboardScreen
     from tui_agent.console.tabs.session_app import SessionApp
-    from tui_agent.core.state import RunState
     from tui_agent.frontend.commands.custom import CustomCommand
     from tui_agent.session.fork import ForkChoice
-    from tui_agent.session.session import Session
     from tui_agent.store.session_store import SessionStore
 
-OPENING = "The session is still being opened."
 
+class ConsoleHost(Dispatcher):
+    """A screen as commands see it (`Host`, `ScreenHost`), which carries them out."""
 
-class ShownCommands(View):
-    """What the live screen and the replay share. `own`: the commands about the screen alone."""
+    on_screen = True
 
-    def __init__(self, screen: DashboardScreen) -> None:
+    def __init__(self, screen: DashboardScreen, shown: Shown) -> None:
+        in_background = partial(screen.run_worker, group="commands")
+        super().__init__(self, self._tell, screen.warn, in_background)
         self.screen = screen
-        self.tabs = TabCommands(screen)
-        self.own: Mapping[str, Callable[[str], Answer]] = {
-            **PaneCommands(screen, lambda: self.settings).own,
-            **self.tabs.own,
-        }
+        self.shown = shown
+        self.panes = ScreenPanes(screen, lambda: self.shown.settings)
+        self.tabs = ScreenTabs(screen)
 
     @property
     def app(self) -> SessionApp:
@@ -53,81 +49,26 @@ class ShownCommands(View):
     def from_files(self) -> Sequence[CustomCommand]:
         return ()
 
-    @property
-    def _live(self) -> Session | None:
-        """The session that runs, once it is open."""
-        return None
-
-    def handler(self, name: str) -> Callable[[str], Answer]:
-        """What the command does with the text behind its name."""
-        return self.own[name] if name in self.own else partial(OF_WHAT_IS_SHOWN[name], self)
-
-    def run(self, name: str, argument: str = "") -> None:
-        if self._opened or name in self.own or name in AT_ANY_TIME:
-            self.carry_out(partial(self.handler(name), argument))
+    def when_open(self, act: Callable[[], None]) -> None:
+        """What is asked of a recording before it is open is not done."""
+        if self.shown.opened:
+            act()
         else:
-            self._wait_for_session(name, argument)
+            self.say(OPENING)
 
-    @property
-    def _opened(self) -> bool:
-        """There is something to show."""
-        raise NotImplementedError
-
-    def _wait_for_session(self, name: str, argument: str) -> None:
-        self.say(OPENING)
-
-    def carry_out(self, command: Callable[[], Answer]) -> None:
-        """Do it and say what it answers, or why it cannot be done."""
-        try:
-            answer = command()
-        except (ValueError, SessionError, OSError) as error:
-            self.screen.say(str(error), "warning")
-            return
-        if isinstance(answer, str):
-            self._tell(answer)
-        else:
-            self.screen.run_worker(self._awaited(answer), group="commands")
-
-    async def _awaited(self, answer: Awaitable[str]) -> None:
-        try:
-            self._tell(await answer)
-        except (ValueError, SessionError, OSError) as error:
-            self.screen.say(str(error), "warning")
+    def explain(self, seq: int, call_id: str) -> None:
+        """Show why an event came about."""
+        self.carry_out(lambda: explain(self, seq, call_id))
 
     def _tell(self, answer: str) -> None:
         if answer:
             self.say(one_line(answer, 400))
 
-    def values_of(self, command: Command) -> Sequence[str]:
-        match command.name:
-            case "theme":
-                return self.app.theme_names
-            case "jump":
-                return jump_targets()
-        return session_commands.values_of(command, self._live)
-
-    def explain(self, seq: int, call_id: str) -> None:
-        self.carry_out(lambda: session_commands.explain(self, seq, call_id))
-
     # --- what is shown --------------------------------------------------------------------------------------
 
     @property
-    def state(self) -> RunState:
-        state = self.screen.state
-        if state is None:
-            raise ValueError(OPENING)
-        return state
-
-    @property
     def now(self) -> float:
-        return self.screen.time_of(self.state)
-
-    @property
-    def settings(self) -> Settings:
-        settings = self.screen.settings
-        if settings is None:
-            raise ValueError(OPENING)
-        return settings
+        return self.screen.time_of(self.shown.state)
 
     @property
     def asked_about(self) -> tuple[int, str]:
@@ -173,7 +114,7 @@ class ShownCommands(View):
 
         here = frozenset(tab.session_id for tab in self.app.tabs)
         return await self.screen.ask(
-            SessionsScreen(store, lambda folder: self._awaited(export(folder, "")), here)
+            SessionsScreen(store, lambda folder: self.finish(export(folder, "")), here)
         )
 
     async def choose_fork(self, reading: ForkFrom) -> ForkChoice | None:
