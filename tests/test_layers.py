@@ -179,3 +179,17 @@ def test_libraries_stay_in_their_part() -> None:
         if part(name) not in ONLY_IN.get(imported.partition(".")[0], (part(name),))
     ]
     assert strays == []
+
+
+def test_folders_of_the_console_stand_on_each_other() -> None:
+    """No folder imports one that imports it, over however many others."""
+    graph: dict[str, set[str]] = {}
+    for name, imported in own_imports():
+        above, below = (each.split(".")[1:-1] for each in (name, imported))
+        if len(above) == len(below) == 2 and above[0] == below[0] == "console" and above != below:
+            graph.setdefault(above[1], set()).add(below[1])
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        raise AssertionError(" -> ".join(reversed(error.args[1]))) from None
+    assert len(graph) > 5

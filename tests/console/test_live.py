@@ -42,6 +42,7 @@ from tui_agent.core.events import (
 )
 from tui_agent.core.names import FaultKind
 from tui_agent.core.state import RunState
+from tui_agent.frontend.commands import dispatch
 from tui_agent.frontend.commands import registry as commands
 from tui_agent.frontend.lines.styled import Line, text_of, width_of
 from tui_agent.frontend.prompt_history import MAX_ENTRIES, PromptHistory
@@ -967,7 +968,7 @@ def test_an_unreadable_history_is_an_empty_one(tmp_path: Path) -> None:
     [("/step", "step", ""), ("/POLICY  hpd ", "policy", "hpd"), ("/note a b  c", "note", "a b  c")],
 )
 def test_a_line_is_a_command_and_its_argument(line: str, name: str, argument: str) -> None:
-    invocation = commands.parse(line)
+    invocation = dispatch.parse(line)
     assert (invocation.command.name, invocation.argument) == (name, argument)
 
 
@@ -982,8 +983,8 @@ def test_a_line_is_a_command_and_its_argument(line: str, name: str, argument: st
     ],
 )
 def test_what_is_no_command_is_refused_with_what_would_be(line: str, says: str) -> None:
-    with pytest.raises(commands.UnknownCommandError, match=says):
-        commands.parse(line)
+    with pytest.raises(dispatch.UnknownCommandError, match=says):
+        dispatch.parse(line)
 
 
 async def test_a_message_that_begins_with_a_path_is_no_command() -> None:

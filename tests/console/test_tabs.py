@@ -26,7 +26,7 @@ from tui_agent.console.tabs.tab_row import tab_parts
 from tui_agent.core.events import ApprovalAnswered, EscalationRaised, Outcome, RunFinished
 from tui_agent.core.fold import fold
 from tui_agent.frontend.arguments import ConsoleArguments
-from tui_agent.frontend.commands import registry as commands
+from tui_agent.frontend.commands import dispatch
 from tui_agent.frontend.lines.styled import text_of
 from tui_agent.frontend.operator import EscalationQuestion
 from tui_agent.store.journal import read_journal
@@ -75,7 +75,7 @@ class Console:
         screen = self.app.shown
         assert isinstance(screen, LiveScreen)
         if text.startswith("/"):
-            invocation = commands.parse(text)
+            invocation = dispatch.parse(text)
             screen.commands.run(invocation.command.name, invocation.argument)
         else:
             await screen.commands.submit(text)
@@ -84,7 +84,7 @@ class Console:
 async def test_the_inbox_names_the_call_that_a_question_is_about() -> None:
     call = {"tool": "bash", "input": {"command": "make test"}}
     raised = EscalationRaised(id="e", question="bash has failed 3 times", source="attempts", **call)
-    item = Item(Tab(ConsoleArguments(), "tab-1"), EscalationQuestion(raised), 0.0)
+    item = Item(Tab(ConsoleArguments(), "tab-1", lambda _: None), EscalationQuestion(raised), 0.0)
     assert item.asks == ("answer", "bash has failed 3 times: make test")
 
 

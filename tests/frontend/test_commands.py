@@ -10,17 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tui_agent.console.commands.shown import ShownCommands
-from tui_agent.frontend.commands.session_commands import AT_ANY_TIME, OF_A_SESSION, OF_WHAT_IS_SHOWN
 
 from tests.console.real_session import real_live
 from tests.console.terminal import LIMIT, ROOT
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.screens.replay import ReplayScreen
-from tui_agent.frontend.arguments import ConsoleArguments
-from tui_agent.frontend.commands.host import LiveView
-from tui_agent.frontend.commands.registry import BY_NAME, COMMANDS, command_behind, use_keys
-from tui_agent.plain.commands import OFFERED, SHOW, PlainCommands
+from tui_agent.frontend.commands.command import Command
+from tui_agent.frontend.commands.dispatch import command_behind
+from tui_agent.frontend.commands.host import SessionHost
+from tui_agent.frontend.commands.registry import BY_NAME, COMMANDS, use_keys
+from tui_agent.plain.commands import PlainHost
 
 
 @pytest.fixture
@@ -31,35 +30,22 @@ def no_keys() -> Iterator[None]:
     use_keys({})
 
 
-def own(made: ShownCommands) -> set[str]:
-    return set(made.own)
-
-
-def test_every_command_has_one_implementation() -> None:
-    """In the layer without Textual, or, where it is about a screen alone, on that screen."""
-    live = LiveScreen(ConsoleArguments(), "tab-1").commands
-    over_recording = ReplayScreen(ConsoleArguments(), "tab-1").commands
-    assert set(OF_WHAT_IS_SHOWN) < set(OF_A_SESSION)
-    assert not own(live) & set(OF_A_SESSION)
-    assert own(live) | set(OF_A_SESSION) == set(BY_NAME)
-    replayable = {command.name for command in COMMANDS if command.replay}
-    assert own(over_recording) | set(OF_WHAT_IS_SHOWN) == replayable
-    assert own(over_recording) < own(live)
-    assert set(OF_A_SESSION) >= AT_ANY_TIME
-    carried_out = [*OF_A_SESSION.values(), *live.own.values()]
-    assert len(set(carried_out)) == len(carried_out), "no name is a second one of another command"
-
-
 def test_consoles_define_nothing_but_how_a_command_is_drawn() -> None:
-    """No method of theirs stands beside the table, under a command's name or Textual's for it."""
-    drawn = {name for name, _ in inspect.getmembers(LiveView) if not name.startswith("_")}
-    lines = {name for name in vars(PlainCommands) if not name.startswith("_")} - {"run", "carry_out"}
-    assert lines <= drawn
+    """No method of theirs stands beside a command's class, under its name or Textual's for it."""
+    drawn = {name for name, _ in inspect.getmembers(SessionHost) if not name.startswith("_")}
+    lines = {name for name in vars(PlainHost) if not name.startswith("_")}
+    assert lines - {"write", "shown"} <= drawn
     screens = {name for each in (LiveScreen, ReplayScreen) for name, _ in inspect.getmembers(each)}
     actions = {f"action_{name.replace('-', '_')}" for name in BY_NAME}
     # Esc closes what is open before it interrupts.
     assert screens & actions == {"action_interrupt"}
-    assert {command.name for command in OFFERED} - {SHOW.name} == set(OF_A_SESSION)
+
+
+def test_a_class_stands_for_one_command_and_does_it() -> None:
+    kinds = [type(command) for command in COMMANDS]
+    assert len(set(kinds)) == len(kinds)
+    assert all(kind.do is not Command.do for kind in kinds)
+    assert [name for name, command in BY_NAME.items() if name != command.name] == []
 
 
 ANSWERED = (

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from textual.containers import Vertical
 from textual.message import Message
 
 from tui_agent.console.cards.card import WAY_BACK, Card
 from tui_agent.console.looks.hints import key_line
+from tui_agent.console.panes.foot import LOW, Foot
 from tui_agent.console.terminal.timers import Quiet
 
 if TYPE_CHECKING:
@@ -31,15 +31,12 @@ QUIET = 1.0
 """The same for a card whose yes and no act at once."""
 
 KEPT = 2
-"""Rows of the conversation that stay in view above a card,"""
-
-LOW = 10
-"""where the frame has more rows than these."""
+"""Rows of the conversation that stay in view above a card, if the frame has more than `LOW`."""
 
 ENTER_HINT = key_line(("F8", "answer"))
 
 
-class CardHost(Vertical):
+class CardHost(Foot):
     """At most one card. `elsewhere`: the operator is at work in a pane or on another screen; `drafting`: the prompt
     holds a text.
     """
@@ -93,6 +90,10 @@ class CardHost(Vertical):
     def card(self) -> Card | None:
         """The card that is shown; not while it is composed, nor when the program ends and takes it apart."""
         return self._card if self._card is not None and self._card.children else None
+
+    @property
+    def asking(self) -> bool:
+        return self.card is not None
 
     def request(self, questions: Sequence[AnyQuestion], state: RunState) -> None:
         """Show these soon, in the turn of the screen: its keys wait until a card is there, or gone."""

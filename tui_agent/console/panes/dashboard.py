@@ -21,12 +21,17 @@ from textual.message import Message
 from textual.widget import Widget
 
 from tui_agent.console import panes
-from tui_agent.console.cards.card_host import LOW, CardHost
-from tui_agent.console.looks.pane_facts import CONVERSATION, SLIM_WIDTH, UNFOLDED_HEIGHT, UNFOLDED_WIDTH
-from tui_agent.console.looks.splash import LOW_HEIGHT, TINY_HEIGHT
+from tui_agent.console.looks.splash import (
+    LOW_HEIGHT,
+    TINY_HEIGHT,
+    UNFOLDED_HEIGHT,
+    UNFOLDED_WIDTH,
+    WIDE_WIDTH,
+)
 from tui_agent.console.panes import pane_sizes
 from tui_agent.console.panes.density import Density
-from tui_agent.console.panes.pane import StatePane
+from tui_agent.console.panes.foot import LOW, Foot
+from tui_agent.console.panes.pane import LinePane
 from tui_agent.console.panes.pane_sizes import Layout, PaneSizes
 from tui_agent.core.evolve import evolve
 from tui_agent.core.recovery.folding import so_far
@@ -142,8 +147,8 @@ class Dashboard(Vertical):
     def __init__(self, size: Size) -> None:
         super().__init__(id="dashboard")
         self._frame = ConversationFrame()
-        self._card_host: CardHost | None = None
-        self._frame.border_title = Content(CONVERSATION.title)
+        self._card_host: Foot | None = None
+        self._frame.border_title = Content("Conversation")
         self._column = RecoveryColumn(id="recovery")
         self._panes: list[StatePane] = []
         self.conversation: panes.ConversationPane | None = None
@@ -172,7 +177,7 @@ class Dashboard(Vertical):
             yield self._frame
             yield self._column
 
-    async def fill_conversation(self, card_host: CardHost | None = None) -> None:
+    async def fill_conversation(self, card_host: Foot | None = None) -> None:
         """Mount the conversation; `card_host` stands at its end."""
         self.conversation = panes.ConversationPane()
         self._card_host = card_host
@@ -389,7 +394,7 @@ class Dashboard(Vertical):
     @property
     def asking(self) -> bool:
         """A card is on the screen, or about to be."""
-        return self._card_host is not None and self._card_host.card is not None
+        return self._card_host is not None and self._card_host.asking
 
     def fit(self, size: Size) -> None:
         """Show what there is room for in a terminal of this size."""

@@ -64,13 +64,13 @@ class Login(Command["SessionHost"]):
     argument = "[PROVIDER|VARIABLE] [--forget]"
 
     async def do(self, host: SessionHost, argument: str) -> str:
-        words, keys = argument.split(), host.session.keys
-        variable = keys.variable(" ".join(word for word in words if word != "--forget"))
+        words, session = argument.split(), host.session
+        variable = session.key_variable(" ".join(word for word in words if word != "--forget"))
         if "--forget" in words:
-            return await keys.forget(variable)
+            return await session.log_out(variable)
         about = "It goes into the keyring of this system and to the provider, and into no file of agent-tui."
         key = (await host.secret(f"Key for {variable}", about)).strip()
-        return await keys.keep(variable, key) if key else "No key was given."
+        return await session.log_in(variable, key) if key else "No key was given."
 
 
 class Profile(Command["SessionHost"]):
