@@ -101,7 +101,7 @@ async def run_headless(settings: Settings, task: str, *, model: Model, resume: P
         with _interruptions(session, begun, settings.timeout, outlet):
             policy = session.state.session.policy or settings.policy
             operator.on_escalation = unanswered(policy, settings.on_escalation)
-            session.connect_servers(SERVERS_PATIENCE)
+            session.mcp.connect(SERVERS_PATIENCE)
             session.go_on()
             await session.submit(task)
             begun.set()
@@ -110,7 +110,7 @@ async def run_headless(settings: Settings, task: str, *, model: Model, resume: P
         failure = await _closed(session)
         await put_away(settings.state_dir, session.id, settings.retention_days, time.time())
     result = result_of(session.state)
-    failure = failure or session.unprepared
+    failure = failure or session.runs.unprepared
     if failure:
         result = result.failed(failure)
     shown.result(result)

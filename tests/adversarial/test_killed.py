@@ -82,7 +82,7 @@ async def test_this_program_is_killed(row: Attack, monkeypatch: pytest.MonkeyPat
         assert (workspace / "deep" / ".envrc").exists()
         monkeypatch.setattr(choose, "candidates", lambda: (row.value,))
         live = await start_session(folder, [], sandbox="auto")
-        await live.session.sandbox()
+        await live.session.sandbox.ready()
         text = "".join(event.text for event in live.of(events.Notice) if event.origin == "sandbox")
         assert text.startswith("The last run here was killed.")
         assert "deep/.envrc" in text

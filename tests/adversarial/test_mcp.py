@@ -269,7 +269,7 @@ async def test_a_session_goes_on_without_the_servers_that_it_had(tmp_path: Path)
     model = scripted_model(script)
     session = await open_session(settings, ScriptedOperator(), model, folder)
     try:
-        session.connect_servers()
+        session.mcp.connect()
         assert session.state.servers == {}
         await session.submit("again")
         finished = await session.wait()
@@ -471,7 +471,7 @@ async def test_names_that_collide(tmp_path: Path) -> None:
         await live.run()
         names = [tool["function"]["name"] for tool in live.model.requests[0].tools]
         assert len(names) == len(set(names))
-        owners = [row.name for row in live.session.servers.rows() for _ in row.tools]
+        owners = [row.name for row in live.session.mcp.servers.rows() for _ in row.tools]
         assert len(owners) == len([name for name in names if "__" in name])
 
 

@@ -261,7 +261,7 @@ async def test_what_runs_unasked_changes_nothing(tmp_path: Path) -> None:
         tmp_path, [*script, "Done."], operator=operator, files={"a.txt": "a\n"}, approve="ask", sandbox="auto"
     )
     await live.run()
-    sandbox = await live.session.sandbox()
+    sandbox = await live.session.sandbox.ready()
     await live.close()
     if not sandbox.is_closed:
         pytest.skip("no sandbox works here")

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from tests.console.driven import DrivenConsole
@@ -52,10 +53,12 @@ class HandSession:
     def __init__(self) -> None:
         self.state = RunState()
         self.id = "by-hand"
-        self.servers: Any = None
+        self.mcp = SimpleNamespace(servers=None)
+        self.runs = self.models = self.skills = self
+        self.background = SimpleNamespace(stop=self.stop_in_background)
         self.settings = Settings(model="scripted:x")
         self.running = False
-        self.skills = Skills()
+        self.found = Skills()
         self.done: list[tuple[Any, ...]] = []
         self._listeners: list[Callable[[Event, RunState], None]] = []
         self.record(SessionStarted(session_id=self.id, workspace="/nowhere"))
@@ -92,7 +95,7 @@ class HandSession:
         self.done.append(("go_on",))
         return False
 
-    def unqueue(self, message_id: str) -> None:
+    def drop(self, message_id: str) -> None:
         self.record(MessageUnqueued(id=message_id))
 
     def set_mode(self, mode: Mode) -> None:
@@ -114,14 +117,14 @@ class HandSession:
             raise ValueError("There is no policy nonsense.")
         self.done.append(("policy", name))
 
-    def find_skills(self) -> Skills:
-        return self.skills
+    def find(self) -> Skills:
+        return self.found
 
     def compact(self, instructions: str) -> str:
         self.done.append(("compact", instructions))
         return ""
 
-    async def check_model(self, name: str) -> NameCheck:
+    async def check(self, name: str) -> NameCheck:
         usable = not name.startswith("nosuch/")
         return NameCheck(usable, "" if usable else f"litellm knows no provider for {name!r}.")
 
@@ -134,9 +137,7 @@ class HandSession:
     def set_breaker(self, tool: str, **how: bool) -> None:
         self.done.append(("breaker", tool, how["opened"]))
 
-    async def stop_background(self, name: str) -> None:
-        if name not in self.state.background.running:
-            raise ValueError(f"There is no command {name!r} in the background.")
+    async def stop_in_background(self, name: str, _: str) -> None:
         self.record(BackgroundEnded(id=name, how="operator"))
 
     def set_title(self, title: str) -> None:

@@ -147,7 +147,7 @@ async def test_a_command_with_a_model_runs_with_it_alone(
             known = not name.startswith("nosuch/")
             return NameCheck(known, "" if known else f"litellm knows no provider for {name!r}.")
 
-        monkeypatch.setattr(console.session, "check_model", check)
+        monkeypatch.setattr(console.session.models, "check", check)
         await console.say("/wrong")
         await console.until(lambda: "Nothing was sent" in console.remarks())
         assert "The model of /wrong: litellm knows no provider for 'nosuch/thing'." in console.remarks()

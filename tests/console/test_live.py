@@ -427,7 +427,7 @@ async def test_context_shows_what_fills_the_window_and_closes() -> None:
 async def test_skills_are_shown_with_what_is_wrong_and_one_can_be_asked_for() -> None:
     async with live() as console:
         good = Skill("release", "How a [b]release[/b] is made.", Path("/w"), ".agents/skills/release", False)
-        console.session.skills = Skills((good,), (BadSkill(".agents/skills/x", "it has no description"),))
+        console.session.found = Skills((good,), (BadSkill(".agents/skills/x", "it has no description"),))
         await console.say("/skills")
         await console.opens(ReportScreen)
         text = "\n".join(text_of(line) for line in console.app.screen.query_one(ReportPane).draw(60, 30))

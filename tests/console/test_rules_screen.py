@@ -31,9 +31,9 @@ async def test_rules_are_shown_tried_added_changed_and_taken_back(tmp_path: Path
     async with real_live(tmp_path, turns) as console:
         session = console.session
         (console.workspace / ".agent-tui.toml").write_text('[permissions]\ndeny = ["bash(rm -rf *)"]\n')
-        session.use_rules(load_settings(environ={}, cwd=console.workspace))
-        session.change_rules(added=["bash(echo *)"])
-        session.kept_rules.add(["bash(make)"])
+        session.permissions.use(load_settings(environ={}, cwd=console.workspace))
+        session.permissions.change(added=["bash(echo *)"])
+        session.permissions.kept.add(["bash(make)"])
         await console.run("go")
         await console.say("/permissions")
         screen = await console.opens(RulesScreen)
@@ -70,7 +70,7 @@ async def test_rules_are_shown_tried_added_changed_and_taken_back(tmp_path: Path
         await console.press("enter")
         await console.opens(RulesScreen)
         assert tomllib.loads(config.read_text())["permissions"] == {"ask": ["bash(git push *)"]}
-        assert f"ask bash(git push *) ({config})" in [str(rule) for rule in session.rules()]
+        assert f"ask bash(git push *) ({config})" in [str(rule) for rule in session.permissions.in_force()]
 
         # A kept rule becomes one of the session; then it is taken back.
         await console.until(lambda: "bash(make)" in [row.rule.text for row in screen.list.rows])
@@ -126,7 +126,7 @@ async def resumed(folder: Path, name: str, **chosen: object) -> tuple[str, str]:
 async def test_a_resumed_session_says_which_grants_came_along(tmp_path: Path) -> None:
     async with real_live(tmp_path, ["done"]) as console:
         await console.run("do it")
-        console.session.change_rules([f"bash(make t{number} *)" for number in range(5)])
+        console.session.permissions.change([f"bash(make t{number} *)" for number in range(5)])
         name = console.session.id
     remarks, screen = await resumed(tmp_path, name)
     assert "everything runs but what a rule denies: /approve ask changes that." in remarks

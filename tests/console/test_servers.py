@@ -125,7 +125,7 @@ def test_a_value_is_read_as_its_field_wants_it(field: dict[str, Any], text: str,
 
 async def test_resources_and_prompts_of_servers_are_offered_and_become_messages() -> None:
     async with live((100, 30)) as console:
-        console.session.servers = servers = Servers()
+        console.session.mcp.servers = servers = Servers()
         await console.type("see @tod")
         assert "@my-bench:notes://today" in console.shown()
         await console.press("enter")
@@ -156,7 +156,7 @@ async def test_resources_and_prompts_of_servers_are_offered_and_become_messages(
 
 async def test_what_a_server_refuses_is_said_and_the_text_comes_back() -> None:
     async with live((100, 30)) as console:
-        console.session.servers = Servers()
+        console.session.mcp.servers = Servers()
         for text in ("see @my-bench:notes://gone", "/my-bench:review", "/my-bench:nothing"):
             await console.say(text)
             await console.until(lambda text=text: console.prompt == text)
@@ -166,7 +166,7 @@ async def test_what_a_server_refuses_is_said_and_the_text_comes_back() -> None:
 
 async def test_the_list_shows_how_each_server_stands() -> None:
     async with live((80, 24)) as console:
-        console.session.servers = Servers()
+        console.session.mcp.servers = Servers()
         await console.say("/mcp")
         await console.until(lambda: "my bench  connected" in console.shown())
         assert "2 resources · 1 prompt" in console.shown()

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -171,9 +172,8 @@ def _give_rules(session: Any) -> None:
     for line in RULES:
         decision, _, text = line.partition(" ")
         rules.append(parse_rule(Decision(decision), text, "config.toml"))
-    session.rules = lambda: rules
-    session.rule_uses = lambda: Counter({RULES[0]: 3})
-    session.kept_rules = _NoRules()
+    uses = Counter({RULES[0]: 3})
+    session.permissions = SimpleNamespace(in_force=lambda: rules, uses=lambda: uses, kept=_NoRules())
 
 
 LIVE = ("permissions", "keys", "tabs", "inbox", "history", "mcp")
@@ -356,7 +356,7 @@ async def _models(console: LiveSession) -> None:
 
 async def _skills(console: LiveSession) -> None:
     good = Skill("release", "How a release is made.", Path("/w"), ".agents/skills/release", False)
-    console.session.skills = Skills((good,), (BadSkill(".agents/skills/x", "it has no description"),))
+    console.session.found = Skills((good,), (BadSkill(".agents/skills/x", "it has no description"),))
     console.screen.commands.run("skills")
 
 

@@ -81,8 +81,8 @@ async def session_with(
     files = {".mcp.json": json.dumps({"mcpServers": dict(servers)})}
     live = await start_session(folder, script, operator=operator, files=files, **settings)
     try:
-        live.session.connect_servers(patience)
-        await eventually(lambda: live.session.servers is not None)
+        live.session.mcp.connect(patience)
+        await eventually(lambda: live.session.mcp.servers is not None)
         yield live
     finally:
         await live.close()
@@ -90,8 +90,8 @@ async def session_with(
 
 def standing(live: LiveSession, name: str) -> ServerRow:
     """How a server stands."""
-    assert live.session.servers is not None
-    return next(row for row in live.session.servers.rows() if row.name == name)
+    assert live.session.mcp.servers is not None
+    return next(row for row in live.session.mcp.servers.rows() if row.name == name)
 
 
 async def connected(live: LiveSession, *names: str) -> None:

@@ -117,8 +117,8 @@ async def test_for_this_session_remembers_the_rules_that_the_card_showed(tmp_pat
 async def test_rules_that_change_count_from_the_next_call_on(tmp_path: Path) -> None:
     live = await session(tmp_path, calls("touch a.txt") * 4, *[ApprovalReply("once")] * 4)
     changes = (
-        lambda: live.session.change_rules(added=["bash(touch *)"]),
-        lambda: live.session.change_rules(removed=["bash(touch *)"]),
+        lambda: live.session.permissions.change(added=["bash(touch *)"]),
+        lambda: live.session.permissions.change(removed=["bash(touch *)"]),
         lambda: KeptRules(tmp_path / "state", tmp_path / "workspace").add(["bash(touch a.txt)"]),
     )
     asked = []
@@ -218,11 +218,13 @@ async def test_a_wider_rule_is_kept_everywhere_in_the_users_file_which_keeps_its
     ]
     assert ("bash(touch *)",) in asked.others
     assert live.state.session.rules == {"bash(touch *)"}
-    assert f"allow bash(touch *) ({file})" in [str(rule) for rule in live.rules()]
-    live.change_rules(added=["bash(make)"], removed=["bash(touch *)"])
-    assert [str(rule) for rule in live.rules()][-1] == "allow bash(make) (allowed for this session)"
+    assert f"allow bash(touch *) ({file})" in [str(rule) for rule in live.permissions.in_force()]
+    live.permissions.change(added=["bash(make)"], removed=["bash(touch *)"])
+    assert [str(rule) for rule in live.permissions.in_force()][
+        -1
+    ] == "allow bash(make) (allowed for this session)"
     with pytest.raises(ValueError, match="is no rule"):
-        live.change_rules(added=["bash(("])
+        live.permissions.change(added=["bash(("])
     await live.close()
     text = file.read_text("utf-8")
     assert text.startswith('# mine\npolicy = "combined"  # as it is\n')
@@ -269,7 +271,7 @@ async def test_rules_that_ask_or_deny_are_made_and_taken_back_by_words(tmp_path:
             await change_by_words(live, kept, wrong)
     for _ in range(3):
         assert "Taken back" in await change_by_words(live, kept, "remove 1")
-    assert [rule.text for rule in live.rules()] == ["bash(touch *)"]
+    assert [rule.text for rule in live.permissions.in_force()] == ["bash(touch *)"]
     await live.submit("go on")
     await live.wait()
     assert [path.name for path in (tmp_path / "workspace").iterdir()] == ["d.txt"]

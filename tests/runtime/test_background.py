@@ -131,10 +131,8 @@ async def test_it_is_asked_for_like_any_command_and_no_more_than_eight_run(
     assert len(live.state.background.running) == 8
     (failed,) = live.of(events.ToolFailed)
     assert "8 commands run in the background already" in failed.failure.message
-    await live.session.stop_background("b3")
+    await live.session.background.stop("b3", "operator")
     assert len(live.state.background.running) == 7
-    with pytest.raises(ValueError, match="There is no command 'b3'"):
-        await live.session.stop_background("b3")
     await live.close()
     assert not processes_with(marker)
 

@@ -420,17 +420,6 @@ async def test_a_profiles_parameters_headers_and_fields_reach_its_server_and_no_
     assert [event.model for event in seen if isinstance(event, events.ReplyFinished)] == ["openai/llama"]
 
 
-async def test_a_session_changes_to_a_profile_by_its_name_and_to_no_other(tmp_path: Path) -> None:
-    profiles = {"careful": {"model": "scripted:breaker"}}
-    settings = Settings(model="scripted:breaker", profiles=profiles, state_dir=tmp_path, workspace=tmp_path)
-    session = await open_session(settings, ScriptedOperator(), ModelByName(settings))
-    session.set_profile("careful")
-    assert session.state.session.model == "careful"
-    with pytest.raises(ValueError, match=r"no profile 'other'\. There are careful"):
-        session.set_profile("other")
-    await session.close()
-
-
 async def test_what_a_model_does_not_take_is_left_out_and_said_once(host: KeptHost, tmp_path: Path) -> None:
     refusing = [answer.refusing("top_p") for answer in (calls(("list_dir", {})), server.text("done"))]
     async with OpenAIServer(refusing) as provider:
@@ -481,7 +470,7 @@ async def test_tools_of_a_server_go_out_with_the_request_and_its_result_comes_ba
         )
         operator = ScriptedOperator(consultations=deque([ServerReply("accept")]))
         session = await open_session(settings, operator, host)
-        session.connect_servers(60)
+        session.mcp.connect(60)
         await eventually(lambda: "raw" in session.state.servers)
         await session.submit("Say it.")
         finished = await session.wait()

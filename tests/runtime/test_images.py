@@ -58,8 +58,8 @@ async def test_each_protocol_carries_the_image_or_its_name(
     with_picture(tmp_path)
     async with ModelServer(make, Said("A black picture.")) as server:
         session = await session_at(server, host, tmp_path)
-        assert await session.blind_model("What is in @nowhere.png?") == ""
-        blind = await session.blind_model("What is in @pic.png?")
+        assert await session.models.blind("What is in @nowhere.png?") == ""
+        blind = await session.models.blind("What is in @pic.png?")
         assert bool(blind) is (make.name == "deepseek"), "it is known before anything is sent"
         await run(session, "What is in @pic.png?")
         await session.close()

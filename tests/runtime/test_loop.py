@@ -637,8 +637,8 @@ async def test_a_run_that_is_stopped_before_it_began_keeps_its_task_and_asks_nob
         await ready.wait()
         return await sandbox()
 
-    sandbox = live.session.sandbox
-    live.session.sandbox = slow_sandbox  # type: ignore[method-assign]
+    sandbox = live.session.sandbox.ready
+    live.session.sandbox.ready = slow_sandbox  # type: ignore[method-assign]
     await live.session.submit("go")
     await begun.wait()
     stopping = asyncio.create_task(live.session.stop())

@@ -17,15 +17,16 @@ from tui_agent.core import events
 from tui_agent.headless import run_headless
 from tui_agent.runtime.driver import Driver
 from tui_agent.sandbox.mechanisms import Sandbox
+from tui_agent.session import sandbox as sandbox_module
 from tui_agent.session import session as session_module
-from tui_agent.session.session import Session
+from tui_agent.session import skills as skills_module
 
 DONE = {"text": "done"}
 
 
 def block_scratch(live: LiveSession) -> Path:
     """Put a file where the commands' temporary folder should be."""
-    blocked = live.session.folder / session_module.SCRATCH_FOLDER
+    blocked = live.session.folder / sandbox_module.SCRATCH_FOLDER
     blocked.write_text("in the way")
     return blocked
 
@@ -50,17 +51,17 @@ async def test_a_scratch_folder_that_cannot_be_made_keeps_the_message_and_the_ne
     assert "File exists" in said
     assert [message.text for message in live.state.queue] == ["first"]
 
-    assert live.session.send_waiting()  # still in the way
+    assert live.session.runs.send_waiting()  # still in the way
     await settled(live)
     assert len(errors(live)) == 2
     assert [message.text for message in live.state.queue] == ["first"]
 
     blocked.unlink()
-    assert live.session.send_waiting()
+    assert live.session.runs.send_waiting()
     assert (await live.ended()).answer == "done"
     assert live.state.queue == ()
     assert [message["content"] for message in live.sent() if message["role"] == "user"] == ["first"]
-    assert not live.session.send_waiting()
+    assert not live.session.runs.send_waiting()
     await live.close()
     assert replayed(live.session) == live.state
 
@@ -78,7 +79,10 @@ async def test_what_waits_goes_before_a_new_message(tmp_path: Path) -> None:
     await live.close()
 
 
-@pytest.mark.parametrize("name", ["sandbox_policy", "find_skills", "system_prompt"])
+BROKEN = {"sandbox_policy": sandbox_module, "find_skills": skills_module, "system_prompt": session_module}
+
+
+@pytest.mark.parametrize("name", BROKEN)
 async def test_whatever_breaks_before_a_run_is_said_and_nothing_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -87,12 +91,12 @@ async def test_whatever_breaks_before_a_run_is_said_and_nothing_is_lost(
 
     live = await start_session(tmp_path, [DONE], sandbox="auto")
     with monkeypatch.context() as patch:
-        patch.setattr(session_module, name, breaks)
+        patch.setattr(BROKEN[name], name, breaks)
         live.session.warm_up()  # which says nothing yet
         await live.session.submit("first")
         await settled(live)
     assert "no such luck" in errors(live)[0]
-    assert live.session.send_waiting()
+    assert live.session.runs.send_waiting()
     assert (await live.ended()).answer == "done"
     await live.close()
 
@@ -101,14 +105,14 @@ async def test_a_queued_message_whose_run_cannot_be_prepared_stays_in_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live = await start_session(tmp_path, [DONE, DONE, DONE], sandbox="auto")
-    real = session_module.find_skills
+    real = skills_module.find_skills
 
     def breaks(*_: Any, **__: Any) -> NoReturn:
         raise RuntimeError("no such luck")
 
     def queue_two(event: events.Event, _: Any) -> None:
         if isinstance(event, events.RunFinished) and event.seq < 20:
-            monkeypatch.setattr(session_module, "find_skills", breaks)
+            monkeypatch.setattr(skills_module, "find_skills", breaks)
             for text in ("b", "c"):
                 live.session.recorder.record(events.MessageQueued(id=text, text=text))
 
@@ -117,8 +121,8 @@ async def test_a_queued_message_whose_run_cannot_be_prepared_stays_in_its_place(
     await settled(live)
     assert [message.text for message in live.state.queue] == ["b", "c"]
     assert len(errors(live)) == 1
-    monkeypatch.setattr(session_module, "find_skills", real)
-    assert live.session.send_waiting()
+    monkeypatch.setattr(skills_module, "find_skills", real)
+    assert live.session.runs.send_waiting()
     await settled(live)
     assert live.state.queue == ()
     await live.close()
@@ -128,16 +132,16 @@ async def test_a_sandbox_that_breaks_in_mid_run_fails_the_call_and_is_tried_anew
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call = {"calls": [{"tool": "bash", "args": {"command": "echo hello"}}]}
-    sandbox, failed_once = Session.sandbox, False
+    sandbox, failed_once = sandbox_module.SessionSandbox.ready, False
 
-    async def at_first_not(session: Session) -> Sandbox:
+    async def at_first_not(mine: sandbox_module.SessionSandbox) -> Sandbox:
         nonlocal failed_once
-        if session.state.run.iteration and not failed_once:
+        if live.state.run.iteration and not failed_once:
             failed_once = True
             raise OSError(28, "No space left on device")
-        return await sandbox(session)
+        return await sandbox(mine)
 
-    monkeypatch.setattr(Session, "sandbox", at_first_not)
+    monkeypatch.setattr(sandbox_module.SessionSandbox, "ready", at_first_not)
     live = await start_session(tmp_path, [call, call, DONE], sandbox="auto")
     finished = await live.run()
     assert finished.outcome == "answered"
@@ -154,7 +158,7 @@ async def test_run_without_a_screen_says_the_cause_and_exits_with_1(
     def breaks(*_: Any, **__: Any) -> NoReturn:
         raise OSError(28, "No space left on device", "/somewhere/tmp")
 
-    monkeypatch.setattr(session_module, "sandbox_policy", breaks)
+    monkeypatch.setattr(sandbox_module, "sandbox_policy", breaks)
     settings = Settings(workspace=tmp_path, state_dir=tmp_path / "state", model="scripted", output="json")
     code = await run_headless(settings, "go", model=scripted_model([DONE]))
     out = capsys.readouterr()

@@ -14,7 +14,7 @@ from tui_agent.core import events
 from tui_agent.core.recovery.form import FormErrors
 from tui_agent.core.recovery.ring import ErrorRing
 from tui_agent.core.recovery.rules import Rule
-from tui_agent.core.recovery.streak import ErrorStreak
+from tui_agent.session.own_run import carried_out
 
 PYTHON = f"{sys.executable} -B"
 """Without compiled files: one that is a second old hides an edit of the same length."""
@@ -238,7 +238,7 @@ async def test_a_file_that_an_earlier_run_or_the_operator_has_shown_is_not_asked
     live = await opened(tmp_path, READ_INSTALLATION, say, say, "tax.py defines a rate.")
     await live.run("What does docs/installation.md say?")
     await live.run("Once more: what does docs/installation.md say?")
-    await live.session.run_own_command("cat tax.py")
+    await carried_out(live.session, "cat tax.py")
     await live.run("What does tax.py do?")
     await live.close()
     assert rules(live) == []

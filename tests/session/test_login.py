@@ -89,10 +89,10 @@ async def test_a_wrong_key_is_mended_in_the_session_and_kept_in_the_keyring_alon
     async with console(tmp_path, OPENAI_API_KEY=WRONG) as session:
         failed = await run(session)
         assert failed.outcome is Outcome.MODEL_FAILED
-        assert session.state.recovery.of(ModelFaults).last is not None
-        assert "/login" in session.state.recovery.of(ModelFaults).last.fault.advice
-        assert session.key_variable() == "OPENAI_API_KEY"
-        said = await session.log_in("OPENAI_API_KEY", RIGHT)
+        assert session.state.recovery.faults.last is not None
+        assert "/login" in session.state.recovery.faults.last.fault.advice
+        assert session.models.key_variable() == "OPENAI_API_KEY"
+        said = await session.models.log_in("OPENAI_API_KEY", RIGHT)
         assert "keyring of this system" in said
         assert "outweighs it at the next start" in said
         answered = await run(session)
@@ -105,8 +105,8 @@ async def test_a_wrong_key_is_mended_in_the_session_and_kept_in_the_keyring_alon
     monkeypatch.delenv("OPENAI_API_KEY")
     async with console(tmp_path) as later:
         assert (await run(later)).outcome is Outcome.ANSWERED
-        assert await later.log_out("OPENAI_API_KEY") == "OPENAI_API_KEY was removed from the keyring."
-        assert await later.log_out("OPENAI_API_KEY") == "The keyring holds no OPENAI_API_KEY."
+        assert await later.models.log_out("OPENAI_API_KEY") == "OPENAI_API_KEY was removed from the keyring."
+        assert await later.models.log_out("OPENAI_API_KEY") == "The keyring holds no OPENAI_API_KEY."
         assert (await run(later)).outcome is Outcome.MODEL_FAILED
     assert RIGHT not in keyring_file.read_text()
 
@@ -116,7 +116,7 @@ async def test_without_a_keyring_the_key_is_used_and_the_variable_is_named(
 ):
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     async with console(tmp_path, OPENAI_API_KEY=WRONG) as session:
-        said = await session.log_in("OPENAI_API_KEY", RIGHT)
+        said = await session.models.log_in("OPENAI_API_KEY", RIGHT)
         assert said == (
             "The key is used until this console ends. It is not kept: no keyring of this system could be used "
             "(NoKeyringError). For the next start set OPENAI_API_KEY in your environment."
@@ -127,10 +127,10 @@ async def test_without_a_keyring_the_key_is_used_and_the_variable_is_named(
 
 async def test_a_key_is_named_by_its_provider_or_variable(tmp_path: Path):
     async with console(tmp_path) as session:
-        assert session.key_variable("anthropic") == "ANTHROPIC_API_KEY"
-        assert session.key_variable("MY_KEY") == "MY_KEY"
+        assert session.models.key_variable("anthropic") == "ANTHROPIC_API_KEY"
+        assert session.models.key_variable("MY_KEY") == "MY_KEY"
         with pytest.raises(ValueError, match="No provider 'nobody' is known"):
-            session.key_variable("nobody")
+            session.models.key_variable("nobody")
 
 
 @contextmanager

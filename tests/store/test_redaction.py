@@ -30,6 +30,7 @@ from tui_agent.core.events import (
 )
 from tui_agent.core.fold import fold
 from tui_agent.secret_names import named_like_a_secret
+from tui_agent.session.own_run import carried_out
 from tui_agent.store.journal import Journal
 from tui_agent.store.lines import decode, encode
 from tui_agent.store.recorder import SessionRecorder
@@ -490,7 +491,7 @@ async def test_the_long_output_of_the_operators_own_command_is_kept_without_secr
     secret = "my-own-odd-key-and-more"
     monkeypatch.setenv("LONG_TOKEN", secret)
     live = await start_session(tmp_path, [], files={"key": f"{secret}\n"})
-    await live.session.run_own_command('yes "$(cat key)" | head -n 3000')
+    await carried_out(live.session, 'yes "$(cat key)" | head -n 3000')
     await live.close()
     (kept,) = (live.session.folder / "output").iterdir()
     text = kept.read_text()

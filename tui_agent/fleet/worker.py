@@ -139,7 +139,7 @@ class Run:
             if isinstance(self.operator, HeadlessOperator):
                 self.operator.approve_mode = settings.approve
                 self.operator.on_escalation = unanswered(policy, settings.on_escalation)
-            session.connect_servers(SERVERS_PATIENCE)
+            session.mcp.connect(SERVERS_PATIENCE)
             if session.state.running:
                 session.go_on()
             elif session.state.run.outcome is None:
@@ -148,8 +148,8 @@ class Run:
         finally:
             await session.close()
         result = result_of(session.state)
-        if session.unprepared:
-            result = result.failed(session.unprepared)
+        if session.runs.unprepared:
+            result = result.failed(session.runs.unprepared)
         self._look()
         self._flush()
         self._send(wire.Ended(run=begin.run, result=result.to_json()))

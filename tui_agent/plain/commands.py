@@ -156,7 +156,7 @@ class PlainHost(Dispatcher):
         return [Waiting(message.id, message.text) for message in self.session.state.queue]
 
     def unqueue(self, message_id: str) -> bool:
-        self.session.unqueue(message_id)
+        self.session.runs.drop(message_id)
         return True
 
     # --- what is shown --------------------------------------------------------------------------------------

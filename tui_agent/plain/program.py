@@ -154,7 +154,7 @@ class PlainConsole:
         self._files = FileIndex(Path(session.state.session.workspace))
         session.subscribe(self._recorded)
         if self.arguments.demo is None:
-            session.connect_servers()
+            session.mcp.connect()
         self.history.load(settings.state_dir / HISTORY_FILE)
         self._input.remember(self.history.entries)
         self._greet(opened)
@@ -386,7 +386,7 @@ class PlainConsole:
             commands.run_line(text)
 
     def _names_a_server(self, text: str) -> bool:
-        servers = None if self._opened is None else self._opened.session.servers
+        servers = None if self._opened is None else self._opened.session.mcp.servers
         return servers is not None and names_a_server(text, servers.rows())
 
     async def submit(self, text: str, typed: str | None = None, model: str = "") -> None:
@@ -399,7 +399,7 @@ class PlainConsole:
         session, written = self._commands.session, text if typed is None else typed
         try:
             message = await with_servers(session, text) if typed is None else text
-            blind = await session.blind_model(written)
+            blind = await session.models.blind(written)
             if blind:
                 self.paper.line(sanitize(without_images(blind, "gets")))
             self._narration.typed.add(message)

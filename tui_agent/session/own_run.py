@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from tui_agent.core import events
+from tui_agent.session.fork_outputs import OUTPUT_FOLDER
+from tui_agent.tools.errors import ToolError
+from tui_agent.tools.shell import Bash
+from tui_agent.tools.tool import ToolContext
+from tui_agent.tools.workspace import Workspace
+
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
+
+TIMEOUT = 3_600.0
+"""Seconds that a command of the operator's may take."""
 
 TAIL = 4_000
 """Characters of its output that are kept while it runs."""
@@ -28,8 +39,8 @@ class OwnRun:
         self._task: asyncio.Task[str] | None = None
 
     async def finish(self) -> str:
-        """Its output, as the model reads it; of one that was interrupted the end, with a line that says so."""
-        self._task = asyncio.ensure_future(self._session.run_own_command(self.command, self._add))
+        """Wait for what it printed, as the model reads it; of one that was interrupted the end, and that it was."""
+        self._task = asyncio.ensure_future(carried_out(self._session, self.command, self._add))
         try:
             await asyncio.wait({self._task})
         finally:
@@ -37,7 +48,7 @@ class OwnRun:
         if not self._task.cancelled():
             return self._task.result()
         printed = f"{self.printed.rstrip()}\n(interrupted)".lstrip()
-        self._session.record_own_command(self.command, printed)
+        _record(self._session, self.command, printed)
         return printed
 
     def interrupt(self) -> None:
@@ -48,3 +59,31 @@ class OwnRun:
     def _add(self, piece: str) -> None:
         self.printed = (self.printed + piece)[-TAIL:]
         self._progress(piece)
+
+
+async def carried_out(
+    session: Session, command: str, progress: Callable[[str], None] = lambda _: None
+) -> str:
+    """Run a command of the operator's in the workspace, and give what it printed, as the model reads it.
+
+    It stands in the conversation and is no call: nothing judges it. The model reads it with the next message.
+    `progress` takes pieces of its output as they come. Cancellation ends it, and records nothing.
+    """
+    context = ToolContext(
+        Workspace(Path(session.state.session.workspace)),
+        session.folder / OUTPUT_FOLDER,
+        f"own-{session.state.seq}",
+        progress,
+        session.recorder.new_mask,
+    )
+    try:
+        output = await Bash(timeout=TIMEOUT).run({"command": command}, context)
+        printed, exit_code = output.content, output.exit_code
+    except ToolError as error:
+        printed, exit_code = error.message, error.exit_code
+    _record(session, command, printed, exit_code)
+    return printed
+
+
+def _record(session: Session, command: str, printed: str, exit_code: int | None = None) -> None:
+    session.recorder.record(events.OwnCommandEnded(command=command, printed=printed, exit_code=exit_code))

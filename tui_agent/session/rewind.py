@@ -158,6 +158,18 @@ class Rewinding:
         """Points that the session can go back to, the newest first."""
         return points(self._recorder.state)
 
+    async def changes(self) -> str | None:
+        """Give what the newest run has changed in the workspace, by tools or commands, as a patch; None: nothing was
+        kept that would tell.
+        """
+        ref = kept_before_run(self._recorder.state)
+        if not ref:
+            return None
+        try:
+            return await self._checkpoints.patch(ref)
+        except SessionError:
+            return None
+
     async def plan(self, point: RewindPoint, scope: Scope) -> RewindPlan:
         """Changes that a rewind would make; asking changes nothing. Raises `SessionError` during a run."""
         return await plan(self._recorder.state, point, scope, self._checkpoints)

@@ -37,12 +37,12 @@ class SessionRules:
     """The rules in force in a session. Changes raise `ConfigError`, `ValueError`, `OSError`."""
 
     def __init__(self, session: Session, file: UserFile) -> None:
-        self._session, self._file = session, file
+        self._session, self._rules, self._file = session, session.permissions, file
 
     def listed(self) -> list[PlacedRule]:
         """Deny, ask, allow: in the order in which they count. Reads the disk."""
-        kept = frozenset(self._session.kept_rules.rules())
-        placed = [PlacedRule(rule, self._scope(rule, kept)) for rule in self._session.rules()]
+        kept = frozenset(self._rules.kept.rules())
+        placed = [PlacedRule(rule, self._scope(rule, kept)) for rule in self._rules.in_force()]
         for_good = {(each.rule.decision, each.rule.text) for each in placed if each.scope != "session"}
         shown = [
             each
@@ -62,16 +62,16 @@ class SessionRules:
 
     async def make(self, text: str, decision: Decision, scope: str) -> None:
         text = parse_rule(decision, text, "").text
-        if self._session.holds_secret(text):
+        if self._rules.holds_secret(text):
             raise ValueError(
                 "The rule holds a secret, which does not belong into a file. Put a * in its place."
             )
         if scope == "session":
-            self._session.change_rules([text], decision=decision)
+            self._rules.change([text], decision=decision)
         elif scope == "workspace":
-            await asyncio.to_thread(self._session.kept_rules.add, [text], decision)
+            await asyncio.to_thread(self._rules.kept.add, [text], decision)
         else:
-            self._session.use_rules(await asyncio.to_thread(self._file.add_rules, decision, [text]))
+            self._rules.use(await asyncio.to_thread(self._file.add_rules, decision, [text]))
 
     async def take_back(self, placed: PlacedRule) -> None:
         rule = placed.rule
@@ -79,11 +79,11 @@ class SessionRules:
             raise ValueError(f"This rule is from {rule.origin}; change it there.")
         session = self._session.state.session
         if rule.text in session.rules if rule.decision is Decision.ALLOW else placed.scope == "session":
-            self._session.change_rules(removed=[rule.text], decision=rule.decision)
+            self._rules.change(removed=[rule.text], decision=rule.decision)
         if placed.scope == "workspace":
-            await asyncio.to_thread(self._session.kept_rules.remove, rule.text, rule.decision)
+            await asyncio.to_thread(self._rules.kept.remove, rule.text, rule.decision)
         elif placed.scope == "always":
-            self._session.use_rules(await asyncio.to_thread(self._file.drop_rule, rule.decision, rule.text))
+            self._rules.use(await asyncio.to_thread(self._file.drop_rule, rule.decision, rule.text))
 
     async def change(self, placed: PlacedRule, text: str, decision: Decision, scope: str) -> None:
         if (placed.rule.text, placed.rule.decision, placed.scope) != (text, decision, scope):

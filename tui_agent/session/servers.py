@@ -23,6 +23,8 @@ from tui_agent.tools.mcp.servers import McpServers, ServerRow
 from tui_agent.tools.mcp.status import Elicitation, ElicitationReply, ServerStatus
 from tui_agent.tools.registry import ToolRegistry
 
+PATIENCE = 5.0
+"""Seconds that the first model call waits for servers, from their start on; what comes later joins later calls."""
 MOST_FIELDS = 30
 _LONGEST_MESSAGE = 4_000
 _RECORDED = {
@@ -45,6 +47,8 @@ class SessionServers:
         state_dir: Path,
         workspace: Path,
         sandbox: Callable[[ServerEntry], Awaitable[Sandbox]],
+        *,
+        wanted: bool = True,
     ) -> None:
         self._recorder = recorder
         self._operator = operator
@@ -52,16 +56,21 @@ class SessionServers:
         self._trust = McpTrust(state_dir, workspace)
         self._workspace = workspace
         self._sandbox = sandbox
+        self._wanted = wanted
         self.servers: McpServers | None = None
         """None until the configuration has been read."""
+        self._waits_until = 0.0
         self._opening: asyncio.Task[None] | None = None
         self._noticed: dict[str, tuple[str, ...]] = {}
         """Each server's tools as the operator knows them."""
 
     # --- life -----------------------------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Read the configuration and start the servers, all in the background."""
+    def connect(self, patience: float = PATIENCE) -> None:
+        """Start the servers in the background; the first model call waits `patience` seconds for them."""
+        if not self._wanted:
+            return
+        self._waits_until = asyncio.get_running_loop().time() + patience
         self._opening = asyncio.get_running_loop().create_task(self._open(), name="mcp-configuration")
 
     async def _open(self) -> None:
@@ -79,13 +88,21 @@ class SessionServers:
         await self.servers.trust(name)
         return True
 
-    async def ready(self, seconds: float) -> None:
-        """Until the servers are connected or given up, for so long at most."""
-        if self._opening is None:
-            return
-        await self._opening
-        if self.servers is not None:
-            await self.servers.ready(seconds)
+    def reconnect(self, name: str) -> bool:
+        """Connect to a server anew; False if none of that name was started."""
+        return self.servers is not None and self.servers.reconnect(name)
+
+    async def listed(self) -> None:
+        """Wait before a model call: for the servers to be connected or given up, later for lists that are read anew."""
+        rest = self._waits_until - asyncio.get_running_loop().time()
+        if rest > 0:
+            if self._opening is not None:
+                await self._opening
+            if self.servers is not None:
+                await self.servers.ready(rest)
+            self._waits_until = 0.0
+        elif self.servers is not None:
+            await self.servers.listed()
 
     async def close(self) -> None:
         """End all servers."""

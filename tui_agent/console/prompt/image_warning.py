@@ -36,7 +36,7 @@ class ImageWarning:
 
     async def _warn_of(self, text: str, sent: bool) -> None:
         session = self._live.session
-        blind = "" if session is None else await session.blind_model(text)
+        blind = "" if session is None else await session.models.blind(text)
         if blind and blind != self._said_of:
             self._warn(without_images(blind, "gets"))
         self._said_of = "" if sent else blind

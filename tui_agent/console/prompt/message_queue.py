@@ -79,6 +79,6 @@ class MessageQueue:
             self._say("That message has gone out already.")
         self._pending = [order for order in self._pending if order.id != message_id]
         if self._live.session is not None:
-            self._live.session.unqueue(message_id)
+            self._live.session.runs.drop(message_id)
         self._changed()
         return waits

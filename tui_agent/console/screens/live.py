@@ -188,7 +188,7 @@ class LiveScreen(DashboardScreen):
         self.app.wear(settings)
         self.app.use_keys(settings)
         if self.arguments.demo is None:
-            session.connect_servers()
+            session.mcp.connect()
         await self.attach(session)
         await self.explain_with(opened.captions)
         if opened.task:

@@ -112,7 +112,7 @@ class RulesScreen(Catalog[RuleRow, None]):
 
     @work(group="count")
     async def _count(self) -> None:
-        self._uses = await asyncio.to_thread(self._session.rule_uses)
+        self._uses = await asyncio.to_thread(self._session.permissions.uses)
         self._list()
 
     def typed(self, text: str) -> None:
@@ -123,7 +123,7 @@ class RulesScreen(Catalog[RuleRow, None]):
     async def _try(self, text: str) -> None:
         if text.strip():
             await asyncio.sleep(PAUSE)
-            self._judged = await asyncio.to_thread(self._session.judge, text)
+            self._judged = await asyncio.to_thread(self._session.permissions.judge, text)
         else:
             self._judged = None
         self._list()

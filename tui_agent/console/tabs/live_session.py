@@ -82,7 +82,7 @@ class LiveSession:
     @property
     def servers(self) -> Sequence[ServerRow]:
         """The MCP servers as they stand."""
-        servers = None if self.session is None else self.session.servers
+        servers = None if self.session is None else self.session.mcp.servers
         return () if servers is None else servers.rows()
 
     def standing(self) -> Standing:

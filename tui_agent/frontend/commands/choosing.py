@@ -36,7 +36,7 @@ class Model(Command["SessionHost"]):
         name = argument or await _picked_model(host)
         if not name:
             return ""
-        check = await host.session.check_model(name)
+        check = await host.session.models.check(name)
         if not check.usable:
             raise ValueError(check.message)
         host.session.set_model(name)
@@ -64,13 +64,13 @@ class Login(Command["SessionHost"]):
     argument = "[PROVIDER|VARIABLE] [--forget]"
 
     async def do(self, host: SessionHost, argument: str) -> str:
-        words, session = argument.split(), host.session
-        variable = session.key_variable(" ".join(word for word in words if word != "--forget"))
+        words, models = argument.split(), host.session.models
+        variable = models.key_variable(" ".join(word for word in words if word != "--forget"))
         if "--forget" in words:
-            return await session.log_out(variable)
+            return await models.log_out(variable)
         about = "It goes into the keyring of this system and to the provider, and into no file of agent-tui."
         key = (await host.secret(f"Key for {variable}", about)).strip()
-        return await session.log_in(variable, key) if key else "No key was given."
+        return await models.log_in(variable, key) if key else "No key was given."
 
 
 class Profile(Command["SessionHost"]):
@@ -82,7 +82,11 @@ class Profile(Command["SessionHost"]):
         return [*host.session.settings.profiles]
 
     def do(self, host: SessionHost, argument: str) -> str:
-        host.session.set_profile(argument)
+        names = sorted(host.session.settings.profiles)
+        if argument not in names:
+            there = f"There are {', '.join(names)}." if names else "[profiles.NAME] in config.toml makes one."
+            raise ValueError(f"There is no profile {argument!r}. {there}")
+        host.session.set_model(argument)
         return f"The next call goes to the profile {argument}."
 
 

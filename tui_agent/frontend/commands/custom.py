@@ -79,7 +79,7 @@ class CustomCommand:
 
     async def check_model(self, session: Session) -> NameCheck:
         """Whether its model can be called; `message` says what is odd, in words for the operator."""
-        check = await session.check_model(self.model) if self.model else NameCheck()
+        check = await session.models.check(self.model) if self.model else NameCheck()
         if not check.message:
             return check
         ending = "" if check.usable else " Nothing was sent."

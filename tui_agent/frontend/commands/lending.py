@@ -20,7 +20,7 @@ class Skills(Command["SessionHost"]):
         """Show the skills; with a name, begin a message that asks for one."""
         from tui_agent.frontend.lines.skills import skill_lines
 
-        found = host.session.find_skills()
+        found = host.session.skills.find()
         if not argument:
             await host.show_report("Skills", lambda width: skill_lines(found, width))
         elif found.named(argument) is None:
@@ -71,16 +71,19 @@ class Background(Command["SessionHost"]):
         return [f"stop {name}" for name in host.session.state.background.running]
 
     async def do(self, host: SessionHost, argument: str) -> str:
-        what, _, name = argument.partition(" ")
+        what, _, name = (part.strip() for part in argument.partition(" "))
+        running = host.session.state.background.running
         if not argument:
-            running = tuple(host.session.state.background.running.values())
             if not running:
                 return "Nothing runs in the background."
-            name = await host.choose_background(running)
+            name = await host.choose_background(tuple(running.values()))
         elif what != "stop" or not name:
             raise ValueError("Write /background, or /background stop ID.")
+        elif name not in running:
+            there = ", ".join(running) or "none"
+            raise ValueError(f"There is no command {name!r} in the background; running: {there}.")
         if name:
-            await host.session.stop_background(name.strip())
+            await host.session.background.stop(name, "operator")
         return ""
 
 
@@ -92,7 +95,7 @@ class Mcp(Command["SessionHost"]):
     def choices(self, host: SessionHost) -> Sequence[str]:
         from tui_agent.tools.mcp.status import ServerStatus
 
-        servers = host.session.servers
+        servers = host.session.mcp.servers
         rows = () if servers is None else servers.rows()
         waiting = [f"trust {row.name}" for row in rows if row.status is ServerStatus.UNTRUSTED]
         return [*waiting, *(f"reconnect {row.name}" for row in rows if row.server or row.why)]
@@ -100,15 +103,15 @@ class Mcp(Command["SessionHost"]):
     async def do(self, host: SessionHost, argument: str) -> str:
         from tui_agent.frontend.lines.servers import server_lines
 
-        session = host.session
+        mcp = host.session.mcp
         if not argument:
-            servers = session.servers
+            servers = mcp.servers
             rows = servers.rows if servers is not None else tuple
             await host.show_report("MCP servers", lambda width: server_lines(rows(), width), 100, moves=True)
             return ""
         what, _, name = (part.strip() for part in argument.partition(" "))
         if what not in {"trust", "reconnect"} or not name:
             raise ValueError("Write /mcp, /mcp trust NAME, or /mcp reconnect NAME.")
-        if not await (session.trust_server(name) if what == "trust" else session.reconnect_server(name)):
+        if not (await mcp.trust(name) if what == "trust" else mcp.reconnect(name)):
             raise ValueError(f"There is no MCP server {name} for that; /mcp lists them.")
         return ""

@@ -155,7 +155,7 @@ def go(host: SessionHost, mode: Mode) -> str:
         return ""
     if session.go_on():
         return "Going on with the run that was open."
-    return "Sending the message that waits." if session.send_waiting() else _NEXT_TASK[mode]
+    return "Sending the message that waits." if session.runs.send_waiting() else _NEXT_TASK[mode]
 
 
 def _set_mode(host: SessionHost, mode: Mode) -> None:
@@ -177,10 +177,11 @@ async def with_servers(session: Session, text: str) -> str:
     from tui_agent.frontend.commands.server_entries import expanded, names_a_server
     from tui_agent.tools.errors import ToolError
 
-    if session.servers is None or not names_a_server(text, session.servers.rows()):
+    servers = session.mcp.servers
+    if servers is None or not names_a_server(text, servers.rows()):
         return text
     try:
-        return await expanded(text, session.servers)
+        return await expanded(text, servers)
     except ToolError as error:
         raise ValueError(str(error)) from error
 

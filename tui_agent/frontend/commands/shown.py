@@ -60,7 +60,7 @@ class ShownSession:
         return ForkPlace(self.session.folder, self.session.state)
 
     async def patch(self) -> Patch | None:
-        text = await self.session.changes()
+        text = await self.session.rewinding.changes()
         return None if text is None else Patch(text)
 
     async def gather_why(self, seq: int, call_id: str) -> Why:
