@@ -55,6 +55,7 @@ OWN = {
     "models/kept_habits.py": "our own state",
     "models/scenario_file.py": "named by the operator, or comes with the program",
     "permissions/programs.py": "comes with the program",
+    "permissions/risky.py": "comes with the program",
     "permissions/runners.py": "comes with the program",
     "playbook/store.py": "our own state",
     "processes.py": "/proc",

@@ -11,9 +11,9 @@ import pytest
 from tests.adversarial.attack import Attack, attack, attacks
 from tui_agent.core.names import Approval, Decision
 from tui_agent.core.tool_facts import Effect, Use, Uses
+from tui_agent.permissions import risky
 from tui_agent.permissions.judge import Permissions
 from tui_agent.permissions.offers import remarks
-from tui_agent.permissions.risky import RISKS
 from tui_agent.permissions.rules import parse_rule
 from tui_agent.permissions.uses import OF_RULES
 from tui_agent.tools.registry import ToolRegistry, default_tools
@@ -180,7 +180,7 @@ def test_a_wide_rule_says_what_it_leaves_out() -> None:
     for rule in ("bash(ls *)", "bash(pytest *)", "bash(git status *)", "bash(tar tf a.tar)", "edit_file(**)"):
         assert remarks(parse_rule(Decision.ALLOW, rule, "")) == ""
     assert remarks(parse_rule(Decision.DENY, "bash(tar *)", "")) == ""
-    assert all(risks.source for risks in RISKS.values())
+    assert all(risks.source for risks in risky.risks().values())
 
 
 @attack("The rule itself names the option, or ends in `**`", "It holds: the operator wrote it")

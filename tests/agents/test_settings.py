@@ -14,7 +14,9 @@ from tui_agent.agents.dialect import TomlRegistry
 from tui_agent.agents.dialects import DIALECTS
 from tui_agent.agents.json_text import JsonTextError, add, remove
 from tui_agent.cli import main
+from tui_agent.sandbox.obeyed import TABLE
 
+ROOT = Path(__file__).resolve().parents[2]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=12),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
@@ -139,3 +141,11 @@ def test_any_agent_is_given_our_command_and_left_without_a_trace(
     assert f"installed   {file}" in capsys.readouterr().out
     main(["hooks", "uninstall", agent, scope, "--yes"])
     assert not file.exists()
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_an_agent_s_settings_are_kept_from_commands_and_its_page_has_a_row(name: str) -> None:
+    dialect = DIALECTS[name]
+    folder = Path(dialect.settings.project).parts[0]
+    assert folder in {obeyed.name for obeyed in TABLE}, f"{folder} is missing in sandbox/obeyed.py"
+    assert f"\n| {dialect.title} |" in (ROOT / "docs" / "AGENTS.md").read_text("utf-8")

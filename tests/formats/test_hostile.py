@@ -16,6 +16,7 @@ from tests.formats import agent_records, samples
 from tests.formats.loading import load_transcript
 from tui_agent.core.recovery.policy import PRESETS
 from tui_agent.formats.importers import reading
+from tui_agent.formats.importers.detect import FORMATS
 from tui_agent.formats.importers.load import judge, load_transcripts
 from tui_agent.formats.importers.transcript import TranscriptError
 from tui_agent.store.lines import encode
@@ -50,7 +51,7 @@ def test_what_is_no_transcript_is_named_with_its_reason(content: bytes, says: st
 def test_an_unknown_file_is_told_what_was_tried(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text('{"a": 1}')
-    with pytest.raises(TranscriptError, match=r"Tried: agent-tui, Claude Code, Codex CLI, .*OpenAI messages"):
+    with pytest.raises(TranscriptError, match=", ".join(reader.name for reader in FORMATS)):
         load_transcript(path)
 
 

@@ -14,6 +14,7 @@ from tui_agent.permissions.commands import SimpleCommand, read_command
 from tui_agent.permissions.coverage import covers
 from tui_agent.permissions.programs import Program, known_program, tables
 from tui_agent.permissions.readers import reads_only
+from tui_agent.permissions.risky import risks, risky_words
 from tui_agent.permissions.rules import parse_rule
 
 FOLDER = Path(tui_agent.permissions.__file__).parent
@@ -55,6 +56,19 @@ def test_groups_of_options_are_read_within_groups() -> None:
     assert log.options is not None
     assert {"--graph", "--stat", "--no-ext-diff"} <= log.options
     assert not [name for name, program in all_programs() for word in program.options or () if "@" in word]
+
+
+def risky_rows() -> Iterator[tuple[str, str, str]]:
+    """Program, call that asks under a rule for all of its calls, call that does not."""
+    for names, row in tomllib.loads((FOLDER / "risky.toml").read_text("utf-8")).items():
+        yield names.partition(", ")[0], *row["examples"]
+
+
+@pytest.mark.parametrize(("program", "asks", "runs"), risky_rows())
+def test_a_risky_word_asks_under_a_rule_for_all_calls(program: str, asks: str, runs: str) -> None:
+    assert program in risks()
+    assert risky_words(simple(asks, "rules"))
+    assert not risky_words(simple(runs, "rules"))
 
 
 def all_programs() -> Iterator[tuple[str, Program]]:

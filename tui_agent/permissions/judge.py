@@ -32,6 +32,7 @@ from tui_agent.permissions.programs import (
     within,
 )
 from tui_agent.permissions.readers import Reads, reads_only
+from tui_agent.permissions.risky import risks
 from tui_agent.permissions.rules import READS, WRITES, PermissionRule, exact_pattern, host_of
 from tui_agent.permissions.unasked import read_unasked
 from tui_agent.permissions.uses import OF_RULES, texts_in
@@ -106,6 +107,7 @@ class Permissions:
         # Loading these takes its time, and is part of no judgement.
         language()
         tables()
+        risks()
         given = {name: use for name, use in uses.items() if name in arguments}
         if Use.READS in uses.values() and Use.READS not in given.values():
             findings = [self._own_file(tool, Use.READS, ".")]
