@@ -9,7 +9,6 @@ import pkgutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import tui_agent.tools
-from tui_agent.core.tool_facts import ToolFacts
+from tui_agent.core.tool_facts import ToolFacts, told
 from tui_agent.tools.tool import Tool, facts_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,9 +50,10 @@ def own_tools() -> Iterator[type[Tool]]:
 
 def row(facts: ToolFacts) -> dict[str, Any]:
     """Give the facts that are no defaults, enumerations as their text."""
-    said = {one.name: getattr(facts, one.name) for one in fields(facts)}
-    said = {name: value for name, value in said.items() if value != getattr(ToolFacts(), name)}
-    return said | {"effect": str(facts.effect), "uses": {name: str(use) for name, use in facts.uses.items()}}
+    return (told(facts) or {}) | {
+        "effect": str(facts.effect),
+        "uses": {name: str(use) for name, use in facts.uses.items()},
+    }
 
 
 def module() -> str:

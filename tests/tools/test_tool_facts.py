@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import json
 import runpy
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,11 +17,11 @@ from tui_agent.console.panes.block_context import BlockContext
 from tui_agent.console.panes.call_block import draw_call
 from tui_agent.console.panes.density import Lookups, looks_by
 from tui_agent.core import events
-from tui_agent.core.names import Approval, Decision
+from tui_agent.core.names import Approval, CallState, Decision
 from tui_agent.core.own_tools import ROWS
 from tui_agent.core.projections.entries import CallEntry
 from tui_agent.core.recovery.iteration import did_work
-from tui_agent.core.tool_facts import OWN, Effect, ToolFacts, Use, Uses
+from tui_agent.core.tool_facts import OWN, Effect, ToolFacts, Use, Uses, carried
 from tui_agent.event_lines import GLYPHS, event_line
 from tui_agent.formats.exporters.html import to_html
 from tui_agent.formats.exporters.markdown import to_markdown
@@ -133,6 +135,18 @@ def test_rules_and_modes_judge_a_new_tool_by_its_effect_and_its_uses(
     permissions = Permissions(rules, tmp_path, Approval(approve))
     judged = permissions.judge(tool.name, tool.effect, arguments, tool.uses)
     assert judged.decision is decision
+
+
+def test_a_tool_of_ours_is_not_taken_for_another_agent_s_of_the_same_name() -> None:
+    """`view` of other agents only shows a file; of this one its class says that it may do anything."""
+    shown = CallEntry(1, 0.0, 1, "1", "view", {"path": "a"}, state=CallState.SUCCEEDED)
+    assert looks_by(shown) == "file"
+    facts = carried("view", ToolFacts(Effect.COMMAND, uses={"path": Use.ANYTHING}))
+    assert facts is not None
+    assert looks_by(replace(shown, facts=facts)) == ""
+    event = events.ToolStarted(call_id="1", tool="view", input={}, facts=facts)
+    assert json.loads(event.model_dump_json())["facts"] == {"effect": "command"}
+    assert events.parse_event(event.model_dump_json()) == event
 
 
 async def test_a_new_tool_is_counted_shown_exported_and_audited_by_what_its_class_says(

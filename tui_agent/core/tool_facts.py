@@ -7,7 +7,7 @@ classes, so that a recording is read and judged without them. The facts of any o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Literal, Protocol
@@ -74,7 +74,7 @@ class ToolFacts:
     beside: tuple[tuple[str, str], ...] = ()
     """Arguments that follow the subject, each with its form (`" in {}"`); the first one that is given is said."""
     label: str = ""
-    """The name of the tool in a line of an event; "": its own."""
+    """The name of the tool as people read it; "": its own."""
     looks: Looks = ""
     """The thing that a call shows, if it does nothing else."""
     works: bool = True
@@ -140,9 +140,14 @@ def facts_of(call: OfTool) -> ToolFacts:
 
 
 def carried(tool: str, facts: ToolFacts) -> ToolFacts | None:
-    """Facts that the events of a tool's calls have to carry; None: no more than is known without them."""
-    return None if tool in OWN or facts == _ANYTHING else facts
+    """Give what the events of a tool's calls say of it; None for this program's own, known by their names."""
+    known = {name: use for name, use in facts.uses.items() if use is not Use.ANYTHING}
+    return None if tool in OWN else replace(facts, uses=known)
 
 
-_ANYTHING = ToolFacts(effect=Effect.COMMAND)
-"""A tool of which only that is said does what an unknown one does."""
+def told(facts: ToolFacts | None) -> dict[str, Any] | None:
+    """Give facts as an event holds them: those that are no defaults."""
+    if facts is None:
+        return None
+    said = ((one.name, getattr(facts, one.name)) for one in fields(facts))
+    return {name: value for name, value in said if value != getattr(UNKNOWN, name)}

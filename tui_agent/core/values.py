@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, ConfigDict, JsonValue, PlainSerializer
 
 from tui_agent.core.names import FailureKind, FaultKind, Level
-from tui_agent.core.tool_facts import ToolFacts
+from tui_agent.core.tool_facts import ToolFacts, told
 
 
 class Value(BaseModel):
@@ -28,6 +28,10 @@ class Value(BaseModel):
 
 
 _set = object.__setattr__
+
+
+FactsOfOthers = Annotated[ToolFacts | None, PlainSerializer(told)]
+"""The facts of a tool that is none of this program's own."""
 
 
 class CallProblem(Value):
@@ -53,7 +57,7 @@ class ToolCall(Value):
     """Identity of the call, computed from the exact arguments when the reply was parsed."""
     effect: Literal["", "read", "write", "command", "network", "dialogue", "task"] = ""
     """The tool's effect; empty if it is not known (a recording of another agent)."""
-    facts: ToolFacts | None = None
+    facts: FactsOfOthers = None
     """The facts of a tool that is none of this program's own; None: its name says them, or nothing does."""
     problem: CallProblem | None = None
 

@@ -8,8 +8,7 @@ from pydantic import JsonValue
 
 from tui_agent.core.events.base import Event
 from tui_agent.core.names import READS_ONLY
-from tui_agent.core.tool_facts import ToolFacts
-from tui_agent.core.values import Contradiction, Failure
+from tui_agent.core.values import Contradiction, FactsOfOthers, Failure
 
 
 class ToolStarted(Event):
@@ -22,7 +21,7 @@ class ToolStarted(Event):
     index: int = 0
     key: str = ""
     """Identity of the call as executed; another one than in the reply if the operator edited it."""
-    facts: ToolFacts | None = None
+    facts: FactsOfOthers = None
     """As in the call."""
     allowed_by: str = ""
     """The permission that let it run: the rules with their places, the mode, or the operator."""
@@ -52,7 +51,7 @@ class ToolResult(Event):
     content: str = ""
     duration: float = 0.0
     key: str = ""
-    facts: ToolFacts | None = None
+    facts: FactsOfOthers = None
     """As in the call."""
 
 
