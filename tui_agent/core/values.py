@@ -58,7 +58,8 @@ class ToolCall(Value):
     effect: Literal["", "read", "write", "command", "network", "dialogue", "task"] = ""
     """The tool's effect; empty if it is not known (a recording of another agent)."""
     facts: FactsOfOthers = None
-    """The facts of a tool that is none of this program's own; None: its name says them, or nothing does."""
+    """The facts of a tool that is none of this program's own: the fields of `core.tool_facts.ToolFacts` that it states.
+    None: its name says them, or nothing does."""
     problem: CallProblem | None = None
 
 
