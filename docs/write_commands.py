@@ -1,4 +1,4 @@
-"""Writes docs/COMMANDS.md from the commands themselves; with --check says if it is current."""
+"""Writes docs/reference/COMMANDS.md from the commands themselves; with --check says if it is current."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from tui_agent.frontend.commands.command import key_label
 from tui_agent.frontend.commands.registry import COMMANDS, AnyCommand
 
-TARGET = Path(__file__).with_name("COMMANDS.md")
+TARGET = Path(__file__).with_name("reference") / "COMMANDS.md"
 HEAD = """\
 # Commands
 
@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
         return 0
     if TARGET.is_file() and TARGET.read_text("utf-8") == page():
         return 0
-    sys.stderr.write("docs/COMMANDS.md is not current: run `python docs/write_commands.py`.\n")
+    sys.stderr.write("docs/reference/COMMANDS.md is not current: run `python docs/write_commands.py`.\n")
     return 1
 
 

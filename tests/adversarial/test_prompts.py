@@ -12,7 +12,7 @@ import pytest
 from tests.adversarial.attack import Attack, attacks
 from tests.console.real_session import real_live
 from tui_agent.frontend.commands.registry import COMMANDS
-from tui_agent.plain.commands import OFFERED
+from tui_agent.plain.commands import offered
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,7 +89,7 @@ async def test_commands_of_the_screen(row: Attack, tmp_path: Path, monkeypatch) 
 def lines_for(given: tuple[str, ...]) -> list[str]:
     """A line for each command and argument; behind those that ask something, what leaves the question."""
     lines = ["hello"]
-    for command in OFFERED:
+    for command in offered():
         if command.name in {"quit", "suspend", "new", "clear"}:
             continue
         for argument in given:
