@@ -39,12 +39,13 @@ from tui_agent.core.events import (
     parse_event,
 )
 from tui_agent.core.fold import apply
+from tui_agent.core.names import RING_SLOTS
 from tui_agent.core.recovery import folding, note
 from tui_agent.core.recovery.attempts import AttemptLedger
 from tui_agent.core.recovery.cognition import CognitiveState
 from tui_agent.core.recovery.engine import RecoveryState
 from tui_agent.core.recovery.policy import PRESETS, preset
-from tui_agent.core.recovery.ring import SLOTS, ErrorRing
+from tui_agent.core.recovery.ring import ErrorRing
 from tui_agent.core.recovery.streak import ErrorStreak
 from tui_agent.core.recovery.stuck import StuckPatterns
 from tui_agent.core.state import RunState
@@ -125,8 +126,8 @@ def test_any_sequence_of_events_gives_a_state_that_can_be_shown_and_judged(event
     for event in events:
         whole = apply(whole, event)
         state = whole.recovery
-        assert len(state.of(ErrorRing).slots) == SLOTS
-        assert 0 <= state.of(ErrorRing).identical <= state.of(ErrorRing).filled <= SLOTS
+        assert len(state.of(ErrorRing).slots) == RING_SLOTS
+        assert 0 <= state.of(ErrorRing).identical <= state.of(ErrorRing).filled <= RING_SLOTS
         assert 0.0 <= state.of(CognitiveState).confidence <= 1.0
         assert len(state.of(StuckPatterns).window) <= state.policy.stuck_window
         assert state.strongest().level.rank == max((one.level.rank for one in state.last_verdicts), default=0)

@@ -11,8 +11,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from tui_agent.core.names import Level, Outcome, Phase
-from tui_agent.core.recovery.attempts import AttemptLedger
-from tui_agent.core.recovery.cognition import CognitiveState
 
 if TYPE_CHECKING:
     from tui_agent.core.recovery.engine import RecoveryState
@@ -55,6 +53,8 @@ _BY_LEVEL = {
 
 def badge_of(state: RunState) -> Badge:
     """The badge of a run at any moment of it."""
+    from tui_agent.core.recovery.attempts import AttemptLedger
+
     if state.run.outcome is not None:
         return _ENDED.get(state.run.outcome, Badge.STOPPED)
     if state.escalation is not None:
@@ -73,6 +73,8 @@ def badge_of(state: RunState) -> Badge:
 
 
 def _by_outlook(recovery: RecoveryState) -> Badge:
+    from tui_agent.core.recovery.cognition import CognitiveState
+
     cognition, policy = recovery.of(CognitiveState), recovery.policy
     if policy.cognition == "chance" and cognition.next_step.chance is not None:
         return Badge.DOUBTFUL if cognition.next_step.chance < policy.pivot_chance else Badge.CONTINUE

@@ -215,6 +215,8 @@ OF_BOUNDS = frozenset({ABOUT_BUDGET, ABOUT_STEPS})
 OF_NO_FAILURE = frozenset({ASK_OPERATOR, ABOUT_PLAN}) | OF_BOUNDS
 """Sources of questions that nothing has failed for: the model's own, a bound of the run, a plan to approve."""
 
+RING_SLOTS = 5
+"""Failures that the error ring holds. Five identical ones in a row are a loop (Forge)."""
 REPLY_FORM, MODEL_CALL = "form", "model"
 """Keys of the incidents that are about no call of a tool."""
 

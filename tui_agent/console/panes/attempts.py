@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from tui_agent.call_names import short_input, telling_arguments
 from tui_agent.console.looks.pane_facts import PaneFacts
 from tui_agent.console.panes.pane import Asked, StatePane, newest_rule, not_used, nothing
-from tui_agent.core.recovery.attempts import AttemptLedger
 from tui_agent.frontend.lines.glyphs import pips
 from tui_agent.frontend.lines.styled import Line, Span, fit, fit_middle, justified, pad, wrap
 from tui_agent.headline import headline
@@ -64,6 +63,8 @@ class AttemptsPane(StatePane):
         """Keys of the calls that would not run now."""
 
     def show(self, state: RunState, now: float) -> None:
+        from tui_agent.core.recovery.attempts import AttemptLedger
+
         attempts, policy = state.recovery.of(AttemptLedger), state.recovery.policy
         rule = newest_rule(state, "attempts")
         opened, self._open = self._open, state.metrics.incidents.open

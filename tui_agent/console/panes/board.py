@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tui_agent.console.panes.cursor_list import CursorList
-from tui_agent.core.recovery.ring import SLOTS
+from tui_agent.core.names import RING_SLOTS
 from tui_agent.frontend.lines.glyphs import BADGES, EMPTY, FULL, OUTCOMES
 from tui_agent.frontend.lines.styled import Line, Span, clip, pad, pad_left
 from tui_agent.quantities import dollars
@@ -61,7 +61,7 @@ COLUMNS = (
     _Column("run", 0),
     _Column("state", 12),
     _Column("step", 6, number=True),
-    _Column("ring", SLOTS),
+    _Column("ring", RING_SLOTS),
     _Column("fails", 5),
     _Column("chance", 6, NARROW, number=True),
     _Column("cost", 7, NARROW, number=True),
@@ -83,13 +83,13 @@ def _cells(run: BoardRun) -> tuple[Span, ...]:
     sign = OUTCOMES.get(run.outcome) if run.over else None
     role = sign.role if sign else "error" if run.why else BADGES.get(row.badge, "muted")
     worst = max(row.ring, default=0)
-    ring = FULL * len(row.ring) + EMPTY * (SLOTS - len(row.ring))
+    ring = FULL * len(row.ring) + EMPTY * (RING_SLOTS - len(row.ring))
     fails = f"×{row.attempts}" if row.attempts else ""
     return (
         Span(one_line(run.name, 40), "bold"),
         Span(state, role),
         Span(f"{row.step}/{row.last_step}" if row.last_step and not run.over else str(row.step or ""), ""),
-        Span(ring, "error" if worst >= SLOTS else "warn" if row.ring else "faint"),
+        Span(ring, "error" if worst >= RING_SLOTS else "warn" if row.ring else "faint"),
         Span(f"{fails}{'⊘' * bool(row.blocked)}", "blocked" if row.blocked else "warn"),
         Span("" if row.chance is None or run.over else f"{100 * row.chance:.0f} %", "muted"),
         Span("?" if row.cost is None and row.step else dollars(row.cost) if row.cost else "", "muted"),

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 from tui_agent.console.looks.pane_facts import PaneFacts
 from tui_agent.console.panes.pane import StatePane, newest_rule, not_used
 from tui_agent.core.badge import badge_of
-from tui_agent.core.recovery.cognition import CognitiveState
-from tui_agent.core.recovery.tool_breaker import ToolBreakers
 from tui_agent.frontend.lines.glyphs import BADGES, SPARKS
 from tui_agent.frontend.lines.outlook import OUTLOOKS, confidence_role, trend
 from tui_agent.frontend.lines.styled import Line, Span, clip, fit, justified, wrap
@@ -31,7 +29,7 @@ _WIDEST, _HIGHEST = 3, 4
 
 def _unresolved(state: RunState) -> Iterator[str]:
     """What is still open, each with its cause where that is known."""
-    from tui_agent.core.recovery.cognition import tool_failed_line
+    from tui_agent.core.recovery.cognition import CognitiveState, tool_failed_line
 
     causes = {incident.tool: incident for incident in state.metrics.incidents.open.values()}
     for line in state.recovery.of(CognitiveState).uncertainties:
@@ -130,6 +128,8 @@ class ConfidencePane(StatePane):
 
     def draw(self, width: int, height: int) -> list[Line]:
         """Most important first: what can be said of the next step, its course, what is open."""
+        from tui_agent.core.recovery.cognition import CognitiveState
+
         recovery = self._recovery
         if recovery is None:
             return []
@@ -148,12 +148,17 @@ class ConfidencePane(StatePane):
 
 def _parts(recovery: RecoveryState) -> tuple[int, ...]:
     """What the pane goes by, by identity: states never change."""
+    from tui_agent.core.recovery.cognition import CognitiveState
+    from tui_agent.core.recovery.tool_breaker import ToolBreakers
+
     parts = (recovery.of(CognitiveState), recovery.of(ToolBreakers), recovery.policy)
     return tuple(map(id, parts))
 
 
 def _outlook(recovery: RecoveryState, badge: str, history: list[float], width: int) -> list[Line]:
     """The outlook in a word, where it goes, and the badge; below them the sentence."""
+    from tui_agent.core.recovery.cognition import CognitiveState
+
     step = recovery.of(CognitiveState).next_step
     worn = Span(f" {badge} ", f"{BADGES[badge]} reverse bold")
     if step.chance is None:
@@ -164,6 +169,8 @@ def _outlook(recovery: RecoveryState, badge: str, history: list[float], width: i
 
 def _headline(recovery: RecoveryState, badge: str, history: list[float], width: int) -> list[Line]:
     """FunnelCanary's confidence, its gauge and the badge; below the gauge's marks what they stand for."""
+    from tui_agent.core.recovery.cognition import CognitiveState
+
     cognition, policy = recovery.of(CognitiveState), recovery.policy
     worn = Span(f" {badge} ", f"{BADGES[badge]} reverse bold")
     value = cognition.shown(policy)
@@ -210,6 +217,8 @@ def _course(history: list[float], width: int, rows: int) -> list[Line]:
 
 def _breakers(recovery: RecoveryState, width: int) -> Iterator[Line]:
     """Those that are not closed."""
+    from tui_agent.core.recovery.tool_breaker import ToolBreakers
+
     for tool, breaker in recovery.of(ToolBreakers).states.items():
         phase = str(breaker.phase).replace("_", "-")
         if phase != "closed":

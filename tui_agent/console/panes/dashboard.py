@@ -34,7 +34,6 @@ from tui_agent.console.panes.foot import LOW, Foot
 from tui_agent.console.panes.pane import LinePane
 from tui_agent.console.panes.pane_sizes import Layout, PaneSizes
 from tui_agent.core.evolve import evolve
-from tui_agent.core.recovery.folding import so_far
 from tui_agent.frontend.lines.incident import is_calm
 
 if TYPE_CHECKING:
@@ -279,6 +278,8 @@ class Dashboard(Vertical):
         A failure counts in all of them as it comes, before its step has ended and is judged. A pane that raises does
         not keep the others from being drawn: their faults come as one `ExceptionGroup`.
         """
+        from tui_agent.core.recovery.folding import so_far
+
         recovery = so_far(state.recovery, state.run.iteration, state.seq, state.at)
         if recovery is not state.recovery:
             state = evolve(state, recovery=recovery)

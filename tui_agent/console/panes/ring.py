@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tui_agent.console.looks.pane_facts import PaneFacts
 from tui_agent.console.panes.pane import StatePane, newest_rule, not_used
 from tui_agent.console.terminal.timers import once
-from tui_agent.core.recovery.ring import ErrorRing
+from tui_agent.core.names import RING_SLOTS
 from tui_agent.frontend.lines.glyphs import EMPTY, FULL, SAME
 from tui_agent.frontend.lines.styled import Line, Span, clip, fit, justified, width_of, wrap
 from tui_agent.headline import headline
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tui_agent.core.recovery.ring import RingSlot
     from tui_agent.core.state import RunState
 
-SLOTS = 5
 _FLASHES = 6
 _FLASH_SECONDS = 0.18
 _WIDE = 58
@@ -64,6 +63,8 @@ class RingPane(StatePane):
 
     def show(self, state: RunState, now: float) -> None:
         """Show the ring of `state`; ages count to `now`."""
+        from tui_agent.core.recovery.ring import ErrorRing
+
         ring = state.recovery.of(ErrorRing)
         end = state.metrics.ended_at
         self._now = now if end is None else end
@@ -94,7 +95,11 @@ class RingPane(StatePane):
         filled = sum(1 for slot in self._slots if slot is not None)
         if not filled:
             return ""
-        return f"{self._identical} of {SLOTS} identical" if self._identical > 1 else f"{filled} of {SLOTS}"
+        return (
+            f"{self._identical} of {RING_SLOTS} identical"
+            if self._identical > 1
+            else f"{filled} of {RING_SLOTS}"
+        )
 
     def _flash(self) -> None:
         """Flash by alternating classes; not where animations are off (the heavy border stays)."""
@@ -118,10 +123,10 @@ class RingPane(StatePane):
         """Give each slot a row, and the newest more if there is room; if there is too little, the newest come first."""
         filled = [slot for slot in self._slots if slot is not None]
         if not filled:
-            none = f"{' '.join(EMPTY * SLOTS)} "
+            none = f"{' '.join(EMPTY * RING_SLOTS)} "
             said = "empty" if self._has_failed else "nothing failed"
             return [clip((Span(none, "faint"), Span(said, "muted")), width)]
-        ahead = self._ahead(SLOTS - len(filled), width)
+        ahead = self._ahead(RING_SLOTS - len(filled), width)
         if height < len(filled) + len(ahead):
             ahead = []
             filled = filled[-max(1, height) :]
@@ -136,7 +141,7 @@ class RingPane(StatePane):
         if not empty:
             return []
         signs = f"{' '.join(EMPTY * empty)}  "
-        left = SLOTS - self._identical
+        left = RING_SLOTS - self._identical
         ends = {
             "ask": f"{left} more like it: you are asked",
             "stop": f"{left} more like it: the run ends",

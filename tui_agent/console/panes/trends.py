@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.console.looks.pane_facts import PaneFacts
 from tui_agent.console.panes.pane import StatePane, nothing
-from tui_agent.core.recovery.cognition import CognitiveState
 from tui_agent.frontend.lines.glyphs import SPARKS
 from tui_agent.frontend.lines.outlook import confidence_role
 from tui_agent.frontend.lines.styled import Line, Span, clip, justified, pad
@@ -60,6 +59,8 @@ class TrendsPane(StatePane):
 
     def show(self, state: RunState, now: float) -> None:
         """Show the steps of the run that have ended, and the estimate as it stands."""
+        from tui_agent.core.recovery.cognition import CognitiveState
+
         course, cognition = state.metrics.course, state.recovery.of(CognitiveState)
         if (course, cognition) == self._parts and self.lines:
             return
@@ -119,6 +120,8 @@ def _tokens(value: float) -> str:
 
 def _estimates(state: RunState) -> list[float | None]:
     """The estimate after each step of the course, and in the open one; a step that changes nothing leaves it."""
+    from tui_agent.core.recovery.cognition import CognitiveState
+
     cognition, policy = state.recovery.of(CognitiveState), state.recovery.policy
     after = dict(cognition.history)
     known = policy.cognition != "chance" or cognition.next_step.chance is not None

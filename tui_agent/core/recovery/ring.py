@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from tui_agent.core.events import Failure, FailureKind, Level, VerdictRecord
 from tui_agent.core.evolve import evolve
+from tui_agent.core.names import RING_SLOTS
 from tui_agent.core.recovery.absence import did_not_answer
 from tui_agent.core.recovery.detector import Account, Answer, Detector, Standing, Step
 from tui_agent.core.recovery.forge_note import forge_note
@@ -23,9 +24,6 @@ from tui_agent.core.recovery.parameters import Parameters
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import exact_signature, failure_signature
 from tui_agent.core.recovery.verdict import verdict
-
-SLOTS = 5
-"""Forge: five identical signatures trip the breaker."""
 
 
 class RingParameters(Parameters):
@@ -69,7 +67,7 @@ class ErrorRing(Detector[RingParameters]):
     parameters = RingParameters
     off = {"ring": "off"}
 
-    slots: tuple[RingSlot | None, ...] = (None,) * SLOTS
+    slots: tuple[RingSlot | None, ...] = (None,) * RING_SLOTS
     failed: bool = False
     """The last iteration brought a failure."""
     mark: int = 0
@@ -113,7 +111,7 @@ class ErrorRing(Detector[RingParameters]):
     @property
     def tripped(self) -> bool:
         """All five are filled and identical."""
-        return self.identical == SLOTS
+        return self.identical == RING_SLOTS
 
     @classmethod
     def rungs(cls, policy: RingParameters) -> frozenset[str]:
@@ -180,11 +178,11 @@ class ErrorRing(Detector[RingParameters]):
             return verdict(Level.GUIDE, Rule.RING_GUIDE, reason)
         what = f"{newest.kind.in_words}{f', {newest.tool}' if newest.tool else ''}"
         if not self.tripped:
-            reason = f"{what}: {self.identical} of {SLOTS} identical errors in a row"
+            reason = f"{what}: {self.identical} of {RING_SLOTS} identical errors in a row"
             return verdict(Level.GUIDE, Rule.RING_GUIDE, reason)
-        reason = f"{SLOTS} identical consecutive errors ({what})"
+        reason = f"{RING_SLOTS} identical consecutive errors ({what})"
         if policy.trials != "off" and self._of_different_calls():
-            return verdict(Level.GUIDE, Rule.RING_GUIDE, f"{reason} of {SLOTS} different calls")
+            return verdict(Level.GUIDE, Rule.RING_GUIDE, f"{reason} of {RING_SLOTS} different calls")
         if policy.ring == "ask" and standing.operator_present:
             return verdict(Level.ESCALATE, Rule.RING_ASK, reason)
         if policy.ring == "ask" and newest.absent:
@@ -193,12 +191,14 @@ class ErrorRing(Detector[RingParameters]):
 
     def account(self, standing: Standing[Any], key: str, tool: str) -> Account:
         identical = self.identical if self.filled else 0
-        return Account(f"{identical} of {SLOTS} identical in a row, {self.filled} of {SLOTS} slots full")
+        return Account(
+            f"{identical} of {RING_SLOTS} identical in a row, {self.filled} of {RING_SLOTS} slots full"
+        )
 
 
 def _padded(slots: Sequence[RingSlot]) -> tuple[RingSlot | None, ...]:
-    kept = slots[-SLOTS:]
-    return (*kept, *(None for _ in range(SLOTS - len(kept))))
+    kept = slots[-RING_SLOTS:]
+    return (*kept, *(None for _ in range(RING_SLOTS - len(kept))))
 
 
 def _slot(failures: Sequence[Failure], step: Step[RingParameters], *, after_change: bool) -> RingSlot:

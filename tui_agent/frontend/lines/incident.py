@@ -14,9 +14,6 @@ from rich.cells import cell_len
 from tui_agent.call_names import subject_of
 from tui_agent.core.badge import badge_of
 from tui_agent.core.names import MODEL_CALL, OF_NO_FAILURE, REPLY_FORM, Level
-from tui_agent.core.recovery.model_faults import ModelFaults
-from tui_agent.core.recovery.ring import ErrorRing
-from tui_agent.core.recovery.stuck import StuckPatterns
 from tui_agent.frontend.lines.glyphs import BADGES, EMPTY, LEVELS, OUTCOMES
 from tui_agent.frontend.lines.outlook import next_step
 from tui_agent.frontend.lines.styled import Line, Span, clip, fit_middle, justified, width_of
@@ -77,6 +74,8 @@ def is_calm(state: RunState) -> bool:
     """Say that nothing fails: nobody is asked about recovery, nothing goes in circles, and no failure was open in the
     last steps.
     """
+    from tui_agent.core.recovery.ring import ErrorRing
+
     incidents, verdict = state.metrics.incidents, state.verdict
     if state.escalation is not None or state.recovery.of(ErrorRing).filled:
         return False
@@ -137,6 +136,8 @@ def _fitted(parts: list[tuple[Span, ...]], width: int) -> Line:
 
 def _calm(state: RunState, width: int, *, alone: bool) -> Line:
     """Draw what stands: the question or the end, what is left open, and the chance of the next step."""
+    from tui_agent.core.recovery.ring import ErrorRing
+
     incidents, ended, stuck = state.metrics.incidents, state.run.outcome, _stuck(state)
     parts: list[tuple[Span, ...]] = []
     if stuck is not None:
@@ -182,6 +183,8 @@ def _stuck(state: RunState) -> Span | None:
 
 def _without_failure(state: RunState, verdict: events.VerdictReached) -> bool:
     """Nothing failed in the step that the verdict is about."""
+    from tui_agent.core.recovery.stuck import StuckPatterns
+
     last = state.recovery.last
     return verdict.detector == StuckPatterns.name or (
         last is not None and not last.failed and bool(verdict.reason)
@@ -190,6 +193,8 @@ def _without_failure(state: RunState, verdict: events.VerdictReached) -> bool:
 
 def _silent(state: RunState) -> bool:
     """The model does not reply, and the policy goes by a chance: it is of steps that the model takes."""
+    from tui_agent.core.recovery.model_faults import ModelFaults
+
     recovery = state.recovery
     return recovery.policy.cognition == "chance" and recovery.of(ModelFaults).last is not None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tui_agent.core.recovery.cognition import CognitiveState
 from tui_agent.frontend.lines.glyphs import FALLING, LEVEL, RISING
 from tui_agent.frontend.lines.styled import Span
 
@@ -43,6 +42,8 @@ def trend(history: Sequence[float], value: float) -> str:
 
 def next_step(state: RunState) -> tuple[Span, ...]:
     """The figure that the policy goes by, in words: the chance of the next step, or the confidence."""
+    from tui_agent.core.recovery.cognition import CognitiveState
+
     cognition, policy = state.recovery.of(CognitiveState), state.recovery.policy
     value = cognition.shown(policy)
     direction = trend([each for _, each in cognition.history[-2:]], value)
