@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+import shlex
+from collections.abc import Iterator
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
+
+from tui_agent import cli
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -50,6 +56,20 @@ def paths(text: str) -> set[str]:
     return set(re.findall(rf"`((?:{ROOMS})/[\w./]*)`", text))
 
 
+def commands(document: Path) -> Iterator[str]:
+    """What stands behind `agent-tui` in code, line by line; a line that goes on in the next one is one."""
+    text = document.read_text("utf-8").replace("\\\n", " ")
+    for code in re.findall(r"```.*?```|`[^`\n]+`|^    .+$", text, re.DOTALL | re.MULTILINE):
+        yield from re.findall(r"(?:^|[|;&/$] ?)\s*`?agent-tui +([^|`\n]+)", code, re.MULTILINE)
+
+
+@cache
+def has_option(command: str, option: str) -> bool:
+    """True if the command or one of its verbs has the option."""
+    module = cli._command(command)
+    return module.parser().takes_value(option) is not None or f'"{option}"' in inspect.getsource(module)
+
+
 def named(document: Path) -> str:
     return document.relative_to(ROOT).as_posix()
 
@@ -81,6 +101,20 @@ def test_pages_that_the_program_names_are_there() -> None:
         if not (ROOT / page).exists()
     }
     assert found == set()
+
+
+def test_commands_in_the_text_are_there_with_their_options() -> None:
+    wrong, seen = [], 0
+    for document in DOCUMENTS:
+        for said in commands(document):
+            words = shlex.split(said, comments=True)
+            first = next((word for word in words if not word.startswith("-")), "")
+            command = first if first in cli.COMMANDS else "console"
+            given = {word.partition("=")[0] for word in takewhile("--".__ne__, words) if word[:2] == "--"}
+            wrong += [f"{named(document)}: {said}" for one in given if not has_option(command, one)]
+            seen += 1
+    assert wrong == []
+    assert seen > 100
 
 
 def test_a_person_reads_no_more_than_fifteen_pages_and_the_readme_leads_to_each() -> None:
