@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
+import textwrap
 from collections.abc import Iterator
 from functools import cache
 from itertools import takewhile
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent import cli
+from tui_agent.config.settings import load_settings
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -115,6 +117,23 @@ def test_commands_in_the_text_are_there_with_their_options() -> None:
             seen += 1
     assert wrong == []
     assert seen > 100
+
+
+def test_configuration_in_the_text_is_taken_as_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = (ROOT / "docs/reference/SETTINGS.md").read_text("utf-8")
+    texts = [
+        textwrap.dedent(block) for block in re.findall(r"(?:^    .*\n|^\n(?=    ))+", settings, re.MULTILINE)
+    ]
+    for page in PAGES:
+        texts += re.findall(r"```toml\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    file = tmp_path / "config.toml"
+    monkeypatch.setenv("AGENT_TUI_CONFIG", str(file))
+    for text in texts:
+        file.write_text(text)
+        load_settings({})
+    assert len(texts) > 10
 
 
 def test_a_person_reads_no_more_than_fifteen_pages_and_the_readme_leads_to_each() -> None:
