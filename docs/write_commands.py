@@ -12,7 +12,7 @@ TARGET = Path(__file__).with_name("reference") / "COMMANDS.md"
 HEAD = """\
 # Commands
 
-Written by `docs/write_commands.py` from the classes in `tui_agent/frontend/commands/`.
+<!-- Written by docs/write_commands.py from the classes in tui_agent/frontend/commands. Do not edit. -->
 
 A line that begins with `/` is a command. An argument in brackets may be left out. `/keys` gives commands other keys.
 *both*: in the console and in lines (`--plain`); *screen*: in the console alone. *replay*: over a saved session too.

@@ -94,6 +94,14 @@ def test_paths_in_the_text_are_there(document: Path) -> None:
     assert [path for path in found if not any((root / path).exists() for root in roots)] == []
 
 
+def test_some_other_document_leads_to_every_page() -> None:
+    reached = {
+        (document.parent / page).resolve() for document in DOCUMENTS for page, _ in links(document) if page
+    }
+    alone = {named(page) for page in DOCUMENTS if page.is_relative_to(ROOT / "docs") and page not in reached}
+    assert alone == set()
+
+
 def test_pages_that_the_program_names_are_there() -> None:
     texts = [*ROOT.glob("tui_agent/**/*.py"), *ROOT.glob("docs/*.py"), ROOT / "pyproject.toml"]
     found = {
@@ -139,5 +147,7 @@ def test_configuration_in_the_text_is_taken_as_it_stands(
 def test_a_person_reads_no_more_than_fifteen_pages_and_the_readme_leads_to_each() -> None:
     """Pages that scripts write stand apart, in docs/reference; those of the laboratory in docs/lab."""
     assert len(PAGES) <= 15
+    for page in ROOT.glob("docs/reference/*.md"):
+        assert "Do not edit. -->" in page.read_text("utf-8"), page.name
     assert {f"docs/{page.name}" for page in PAGES} <= {page for page, _ in links(ROOT / "README.md")}
     assert not [page.name for page in PAGES if "Do not edit. -->" in page.read_text("utf-8")]
