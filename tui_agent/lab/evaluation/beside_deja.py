@@ -199,4 +199,6 @@ def table(program: str, sets: Sequence[Recordings]) -> str:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit("Name deja's program and the recordings: DEJA NAME=FOLDER…")
     sys.stdout.write(table(sys.argv[1], [recordings_of(one) for one in sys.argv[2:]]))
