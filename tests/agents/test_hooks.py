@@ -525,7 +525,7 @@ def test_every_agent_has_seeds() -> None:
     assert set(SEEDS) == set(DIALECTS)
 
 
-@pytest.mark.parametrize("number", [1_500, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", [500, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_mutated_events_are_answered_or_left(home: Path, number: int) -> None:
     """What is answered is an object, and the journals stay whole."""
     daemon, source = Daemon(), random.Random(7)

@@ -43,6 +43,7 @@ def test_an_unknown_scenario_is_reported_before_a_session_begins(cli: CommandLin
     assert not list(cli.state.glob("sessions/*"))
 
 
+@pytest.mark.process
 async def test_a_key_that_is_refused_is_not_tried_again_and_not_shown(
     cli: CommandLine,
 ) -> None:
@@ -105,6 +106,7 @@ def test_a_checkout_that_would_approve_everything_is_refused(cli: CommandLine, r
     assert ".agent-tui.toml: approve" in said
 
 
+@pytest.mark.process
 def test_a_full_disk_under_the_journal_ends_the_run_as_an_error_that_says_so(cli: CommandLine) -> None:
     turns = (
         '[[turns]]\ncalls = [{ tool = "write_file", args = { path = "a.txt", content = "a" } }]\n' + ANSWER

@@ -33,6 +33,7 @@ def session(cli: CommandLine) -> Path:
     return folder
 
 
+@pytest.mark.process
 def test_the_newest_session_is_printed_as_text_without_a_terminal(cli: CommandLine, session: Path) -> None:
     ended = cli.process("replay", "--print")
     assert ended.code == 0

@@ -73,6 +73,7 @@ def journal_of(cli: CommandLine) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
+@pytest.mark.process
 def test_json_is_one_object_with_the_fields_of_the_contract_and_nothing_else(cli: CommandLine) -> None:
     ended = cli.process("run", "do it", "--model", cli.scenario(LOOK + ANSWER), "--output", "json")
     assert ended.code == 0
@@ -179,6 +180,7 @@ def test_what_would_need_an_approval_is_denied_unless_allowed(
         assert "do not repeat" in event["content"]
 
 
+@pytest.mark.process
 def test_the_task_can_come_from_standard_input(cli: CommandLine) -> None:
     ended = cli.process("run", "-", "--model", cli.scenario(ANSWER), stdin="do\nwhat I say\n")
     assert ended.code == 0
@@ -189,6 +191,7 @@ def test_the_task_can_come_from_standard_input(cli: CommandLine) -> None:
     assert cli.process("run", "-", "--model", cli.scenario(ANSWER), stdin=" \n").code == 2
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("number", "output"),
     [(signal.SIGINT, "json"), (signal.SIGTERM, "jsonl"), (signal.SIGHUP, "json")],
@@ -226,6 +229,7 @@ def test_a_signal_ends_the_run_as_interrupted_with_everything_recorded(
     assert "Traceback" not in err
 
 
+@pytest.mark.process
 def test_a_reader_who_leaves_ends_the_run_quietly_and_coherently(cli: CommandLine) -> None:
     process = cli.start(
         "run", "do it", "--model", cli.scenario(LOOK_ON), "--output", "jsonl", "--max-iterations", "500"
@@ -241,6 +245,7 @@ def test_a_reader_who_leaves_ends_the_run_quietly_and_coherently(cli: CommandLin
     assert "its reader left" in journal_of(cli)[-1]["reason"]
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
 def test_a_full_disk_behind_standard_output_is_reported(cli: CommandLine) -> None:
     model = cli.scenario(ANSWER)

@@ -79,6 +79,7 @@ def test_secrets_and_control_sequences_do_not_reach_the_log(no_agent: CommandLin
     assert "\x1b" not in ended.out
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("policy", "code"), [("combined", 5), ("hpd", 4)])
 def test_until_stuck_ends_where_the_policy_would_ask_or_stop(
     policy: str, code: int, no_agent: CommandLine

@@ -1,4 +1,4 @@
-"""A thousand answers typed at cards, in words and bursts, with pauses, pastes and repeated keys: all arrive as meant.
+"""Answers typed at cards, in words and bursts, with pauses, pastes and repeated keys: all arrive as meant.
 
 One small app holds the cards, so that an answer costs its keys alone. What a person means is worked out here by the one
 rule that a card shows: a choice's key and Enter take the choice; all else is text.
@@ -83,6 +83,9 @@ ASKED: dict[str, dict[str, Any]] = {
     "a budget": {"source": "budget", "options": ("go on, up to 2.00 USD", "without this limit")},
     "the steps": {"source": "steps", "options": ("50 more", "no limit")},
 }
+ANSWERS = [20, pytest.param(80, marks=pytest.mark.slow)]
+"""How many are typed at each card: with all kinds of questions, hundreds."""
+
 BURST = 3
 """Of so many answers one comes all at once; else the screen settles up to so often between its keys."""
 
@@ -146,16 +149,17 @@ def text_of(keys: list[str | Paste]) -> str:
     return "".join(key.text.replace("\n", " ") if isinstance(key, Paste) else key for key in keys)
 
 
+@pytest.mark.parametrize("answers", ANSWERS)
 @pytest.mark.parametrize("begins", ["in the answer", "among the choices"])
 @pytest.mark.parametrize("about", ASKED)
-async def test_no_answer_is_lost_changed_or_misread(about: str, begins: str) -> None:
+async def test_no_answer_is_lost_changed_or_misread(about: str, begins: str, answers: int) -> None:
     asked = EscalationRaised(id="e", question="Why?", **ASKED[about])
     meant = {choice.key: choice.value for choice in choices_for(asked)}
     chance = random.Random(f"{about} {begins}")
     desk = Desk(lambda: EscalationCard(EscalationQuestion(asked), []))
     async with desk.run_test() as pilot:
         field, choices = desk.card.query_one(LineField), desk.card.query_one(Choices)
-        for _ in range(80):
+        for _ in range(answers):
             keys = typed(chance)
             first, choice = text_of(keys), meant.get(keys[0] if isinstance(keys[0], str) else "")
             taken = choice if len(keys) == 1 else None
@@ -181,7 +185,10 @@ async def test_no_answer_is_lost_changed_or_misread(about: str, begins: str) -> 
             field.value = ""
 
 
-async def test_a_message_that_is_typed_at_an_approval_reaches_the_prompt_whole_and_answers_nothing() -> None:
+@pytest.mark.parametrize("answers", ANSWERS)
+async def test_a_message_that_is_typed_at_an_approval_reaches_the_prompt_whole_and_answers_nothing(
+    answers: int,
+) -> None:
     asked = ApprovalAsked(
         id="a", call_id="c", tool="bash", input={"command": "make"}, preview="make", rules=("bash(make)",)
     )
@@ -190,7 +197,7 @@ async def test_a_message_that_is_typed_at_an_approval_reaches_the_prompt_whole_a
     desk = Desk(lambda: ApprovalCard(ApprovalQuestion(asked)))
     async with desk.run_test() as pilot:
         prompt, choices = desk.query_one("#prompt", LineField), desk.card.query_one(Choices)
-        for _ in range(200):
+        for _ in range(2 * answers):
             keys = typed(chance)
             if len(keys) == 1 and keys[0] in meant:
                 continue

@@ -40,7 +40,9 @@ ASKED_FOR_WINDOWS = frozenset({"models", "overflow"})
 """Families whose servers are asked how long a prompt may be; it takes longer than all else in a run."""
 
 ABOVE_CLIENTS = frozenset({"arguments", "asks", "limits", "models", "overflow", "tongues"})
-"""Families in which the clients' part is small: with the second client they are played by the slow tests."""
+"""Families in which the clients' part is small: with the second client they are played by the slow tests, the others
+by those that `.ci/run` runs once.
+"""
 
 LIKE_AGAIN = frozenset({408, 409, 424, 425, 429, 498, 499})
 """Statuses below 500 after which the same request may go out again."""
@@ -52,9 +54,9 @@ def _cases() -> Iterator[Any]:
     for behaviour in ALL:
         for client in behaviour.served_by:
             second = client == "litellm" and "openai" in behaviour.served_by
-            slow = second and behaviour.family in ABOVE_CLIENTS
+            mark = pytest.mark.slow if behaviour.family in ABOVE_CLIENTS else pytest.mark.process
             name = f"{behaviour.family}/{behaviour.name}-{client}"
-            yield pytest.param(behaviour, client, id=name, marks=pytest.mark.slow if slow else ())
+            yield pytest.param(behaviour, client, id=name, marks=mark if second else ())
 
 
 @dataclass

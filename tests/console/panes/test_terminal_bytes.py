@@ -111,6 +111,7 @@ def bytes_of(theme: str, columns: int = 100, rows: int = 320) -> bytes:
     return written
 
 
+@pytest.mark.process
 def test_no_hostile_sequence_reaches_the_terminal() -> None:
     written = bytes_of("agent-dark")
     text = written.decode("utf-8")
@@ -127,6 +128,7 @@ def test_no_hostile_sequence_reaches_the_terminal() -> None:
     assert text.index("\x1b[?1049l") > text.index("reply")
 
 
+@pytest.mark.process
 def test_the_terminal_theme_uses_the_terminals_own_sixteen_colours() -> None:
     written = bytes_of("terminal").decode("utf-8")
     assert "reply" in written
@@ -135,6 +137,7 @@ def test_the_terminal_theme_uses_the_terminals_own_sixteen_colours() -> None:
     assert any(re.search(r"(?:^|;)(?:3[1-7]|9[0-7])(?:;|$)", code) for code in codes)
 
 
+@pytest.mark.process
 def test_our_dark_theme_uses_true_colour() -> None:
     written = bytes_of("agent-dark").decode("utf-8")
     assert "\x1b[" in written

@@ -57,6 +57,7 @@ async def row_of(folder: Path) -> Row:
     return await ran(folder, "plain-work/upper", "retries")
 
 
+@pytest.mark.process
 def test_a_killed_bench_goes_on_where_it_was(out: Path) -> None:
     whole = read_rows(out)
     assert len(whole) == 4
