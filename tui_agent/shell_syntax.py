@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 LONGEST = 20_000
 """Characters; longer commands are scripts, and nothing is concluded from them."""
-MOST = {"|": 1_000, "`": 300}
+MOST = {"|": 400, "`": 300}
 """Of these characters, also in quotes: the repair of what is not closed behind them takes quadratic time, in which
 the parser cannot be halted.
 """
+_MOST_OPEN = 100
+"""Brackets that are opened and not closed: each makes that repair longer."""
 _LONGEST_READ = 5_000
 """Characters; bodies of here-documents are left out of longer texts: hostile text takes the grammar quadratic
 time.
@@ -67,6 +69,14 @@ def syntax_tree(source: bytes, halted: Callable[[bool], bool]) -> Node:
         lambda start, _: plain[start : start + 4_096], progress_callback=lambda _, error: halted(error)
     )
     return tree.root_node
+
+
+def too_many(text: str) -> str:
+    """Name what a text holds too often for the grammar, in words; "" if it may be read."""
+    for char, most in MOST.items():
+        if text.count(char) > most:
+            return f"{char} more than {most:,} times"
+    return f"more than {_MOST_OPEN} open brackets" if text.count("(") - text.count(")") > _MOST_OPEN else ""
 
 
 def text_of(source: bytes, node: Node) -> str:
@@ -206,7 +216,7 @@ def _parsed(command: str) -> Script | str:
     text = command if len(command) <= _LONGEST_READ else without_bodies(command)
     if len(command) > LONGEST or len(text) > _LONGEST_READ:
         return "the command is too long"
-    if "\0" in text or any(text.count(char) > most for char, most in MOST.items()):
+    if "\0" in text or too_many(text):
         return "it holds what the grammar does not take"
     # The shell takes a here-document without its end as one that goes on to the end.
     for ended in (text, *(f"{text}\n{end}" for _, end in _HERE.findall(text)[-1:])):

@@ -8,16 +8,21 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings, target
+from hypothesis import strategies as st
 
 from tests.adversarial.attack import Attack, attack, attacks
 from tests.tools.box import Box
 from tui_agent.core.names import Approval, Decision
+from tui_agent.permissions.budget import JudgementBudget
 from tui_agent.permissions.findings import Judgement
 from tui_agent.permissions.judge import Permissions
 from tui_agent.permissions.offers import offers
 from tui_agent.permissions.programs import tables
 from tui_agent.permissions.rules import parse_rule
 from tui_agent.permissions.runners import RUNNERS
+from tui_agent.permissions.uses import Use
+from tui_agent.shell_syntax import LONGEST
 
 MOST_SECONDS = 0.15
 """Of the processor, for one judgement: three times what is promised, so that no slow machine fails the test."""
@@ -88,6 +93,12 @@ def stalls(name: str, tried: str, command: str, fell: str = "") -> Attack:
     stalls("substitutions", "Substitutions nested 9,000 deep", "$(" * 9000),
     stalls("same_program", "The denied program 6,000 times", "xargs rm" + " rm" * 6000),
     stalls("options", "9,000 letters behind one dash", "rm -" + "a" * 9000),
+    stalls(
+        "pipes_and_brackets",
+        "Pipes, calculations, open brackets",
+        "git log $((a)) a|" * 390 + "(" * 9000,
+        "90 ms",
+    ),
 )
 def test_a_text_made_to_stall_the_judge(row: Attack, tmp_path: Path) -> None:
     for allow, deny in (((), ()), (ALLOWED, ()), (ALLOWED, GUARDS)):
@@ -101,6 +112,151 @@ def test_a_text_made_to_stall_the_judge(row: Attack, tmp_path: Path) -> None:
         for each in (judged, at_all) if deny else (judged,):
             if any("could not be judged" in one.why for one in each.findings):
                 assert each.decision is not Decision.ALLOW
+
+
+@attack(
+    "A call with 50,000 paths, one with 5,000 commands, and a command that plan mode looks at twice",
+    "All of a call shares 50 ms",
+    fell="each path, each argument and each look had 50 ms of its own",
+)
+def test_one_budget_for_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    budgets: list[JudgementBudget] = []
+    made = JudgementBudget.__init__
+
+    def counted(self: JudgementBudget) -> None:
+        budgets.append(self)
+        made(self)
+
+    monkeypatch.setattr(JudgementBudget, "__init__", counted)
+    rules = [parse_rule(Decision.DENY, text, "test") for text in GUARDS]
+    plan = Permissions(rules, tmp_path, Approval.PLAN, confined=False)
+    read = {"paths": [f"d/{number}/../x" for number in range(50_000)] + ["a/.env"]}
+    run = {f"command{number}": f"ls {number}" for number in range(5_000)}
+    for tool, effect, arguments in (("read_many", "read", read), ("run_many", "command", run)):
+        uses = dict.fromkeys(arguments, Use.READS) if effect == "read" else {}
+        began = time.thread_time()
+        judged = plan.judge(tool, effect, arguments, uses)
+        assert time.thread_time() - began < MOST_SECONDS
+        assert judged.decision is not Decision.ALLOW
+    plan.judge("bash", "command", {"command": "ls " + "$a " * 6_000})
+    assert len(budgets) == 3
+
+
+@attacks(
+    *(
+        Attack(name, tried, "The rule that denies holds", fell, value=arguments)
+        for name, tried, fell, arguments in (
+            (
+                "one_of_many",
+                "A denied file behind 400 others",
+                "200 were looked at",
+                {"x": ["a"] * 400 + ["b/.env"]},
+            ),
+            (
+                "a_long_path",
+                "`./` 3,000 times before it",
+                "4,096 characters were",
+                {"x": "./" * 3_000 + ".env"},
+            ),
+            ("within_lists", "Nine lists around it", "six were looked into", {"x": [[[[[[[[[".env"]]]]]]]]]}),
+            (
+                "a_long_command",
+                "5,000 blanks before it",
+                "4,096 characters were",
+                {"command": " " * 5_000 + "rm x"},
+            ),
+        )
+    )
+)
+def test_what_stands_far_back_in_an_argument(row: Attack, tmp_path: Path) -> None:
+    rules = [parse_rule(Decision.DENY, text, "test") for text in GUARDS]
+    rules.append(parse_rule(Decision.ALLOW, "theirs", "test"))
+    judged = Permissions(rules, tmp_path).judge("theirs", "command", row.value, {})
+    assert judged.decision is Decision.DENY
+
+
+PIECES = (
+    *(
+        "ls ",
+        "a;",
+        "a|",
+        "a&&",
+        "$a ",
+        "${a:-b} ",
+        "$(a) ",
+        "<(a) ",
+        ">a ",
+        "2>&1 ",
+        "'x' ",
+        '"x $y" ',
+        "{a,b} ",
+        "*/",
+    ),
+    *(
+        "[a",
+        "a:",
+        "A=1 ",
+        "nice ",
+        "xargs ",
+        "timeout 1 ",
+        "bash -c 'a b' ",
+        'eval "a b"; ',
+        "cd a; ",
+        "if a; then ",
+    ),
+    *(
+        "fi; ",
+        "while a; do ",
+        "done; ",
+        "for x in a b; do ",
+        "case a in b) ",
+        "esac; ",
+        "((a)) ",
+        "$((1+a)) ",
+        "<<a ",
+    ),
+    *(
+        "[[ a -eq b ]] ",
+        "find . -name a ",
+        "git log ",
+        "\\\n",
+        "\n",
+        "#a\n",
+        "`a` ",
+        "é",
+        "@(a|b)",
+        "a() { b; }; ",
+    ),
+    *("arr=(a b) ", "python -c 'a' ", "&", "(", ")", "{ ", "} ", '"', "'", "$(", "${", "cat a.env "),
+)
+"""What commands are made of; together they meet each branch of the grammar and its repair."""
+
+
+@attack(
+    "Any mixture of pieces of commands, repeated up to the longest text that is read: 400 of them, by hypothesis",
+    "Judged, or asked with the reason, within 50 ms",
+    fell="79 ms where pipes, calculations and open brackets met",
+    slow=True,
+)
+def test_any_mixture(tmp_path: Path) -> None:
+    @settings(max_examples=400, deadline=None, database=None)
+    @given(
+        st.lists(
+            st.tuples(st.lists(st.sampled_from(PIECES), min_size=1, max_size=4), st.integers(1, 4_000)),
+            max_size=3,
+        )
+    )
+    def judged_in_time(parts: list[tuple[list[str], int]]) -> None:
+        command = "".join("".join(pieces) * number for pieces, number in parts)[:LONGEST]
+        times = []
+        for _ in range(2):  # the better of two: a machine may be busy
+            began = time.thread_time()
+            judge(tmp_path, command, ALLOWED, GUARDS)
+            times.append(time.thread_time() - began)
+        target(min(times))
+        assert min(times) < MOST_SECONDS
+
+    judged_in_time()
 
 
 @attack(

@@ -94,7 +94,7 @@ def test_how_long_hostile_text_is_looked_at_goes_by_a_count(monkeypatch: pytest.
 
     monkeypatch.setattr(shell_syntax, "syntax_tree", counted)
     with pytest.raises(UnreadableCommand):
-        parse("elif|<<A" * 600)
+        parse("elif|<<A" * 390)
     assert 50 < len(looks) <= 2 * 121  # also with an end put behind the here-document
 
 

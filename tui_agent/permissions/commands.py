@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent.permissions.budget import MARGIN_OF_THE_GRAMMAR, JudgementBudget, TooMuchToJudge, too_long
-from tui_agent.shell_syntax import LONGEST, MOST, language, syntax_tree, text_of, value_of
+from tui_agent.shell_syntax import LONGEST, language, syntax_tree, text_of, too_many, value_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -82,9 +82,8 @@ def read_command(command: str, budget: JudgementBudget | None = None) -> Reading
 def _read(command: str, budget: JudgementBudget) -> Reading:
     if len(command) > LONGEST:
         return Reading(trouble=(f"it is longer than {LONGEST:,} characters",), unread=True)
-    for char, most in MOST.items():
-        if command.count(char) > most:
-            return Reading(trouble=(f"it holds {char} more than {most:,} times",), unread=True)
+    if held := too_many(command):
+        return Reading(trouble=(f"it holds {held}",), unread=True)
     strange = next((char for char in _UNUSUAL.findall(command) if _strange(char)), None)
     if strange is not None:
         return Reading(trouble=(f"it holds the character U+{ord(strange):04X}",), unread=True)

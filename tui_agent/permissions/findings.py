@@ -1,4 +1,4 @@
-"""What was decided about a call, and about each part of it, in values that say why."""
+"""Decisions on a call and on each part of it, in values that say why."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tui_agent.permissions.rules import PermissionRule
 
 @dataclass(frozen=True)
 class Finding:
-    """What was decided about one part of a call. `rule` is None where no rule applies; `why` then says what decided."""
+    """A decision about one part of a call. `rule` is None if no rule applies; `why` then says what decided."""
 
     subject: str
     decision: Decision
@@ -22,22 +22,22 @@ class Finding:
     neutral: bool = False
     """It changes nothing and goes along with what a rule allows."""
     suggestion: str = ""
-    """The rule that would allow just this; empty where only the exact call can be allowed."""
+    """The rule that would allow just this; empty if only the exact call can be allowed."""
     hidden: bool = False
     """It is not known which program runs."""
     unjudged: bool = False
     """It would have taken too long, so that any rule may be about it."""
     reads: Reads | None = None
-    """What it reads, where it runs unasked because it does nothing else."""
+    """The files that it reads, if it runs unasked because it does nothing else."""
 
     def words(self) -> str:
-        """The rule that decided, or the reason without one."""
+        """Name the rule that decided, or the reason without one."""
         return f"{self.why}{f' ({self.rule})' if self.why else str(self.rule)}" if self.rule else self.why
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What becomes of a call, and the findings it follows from."""
+    """The decision on a call, and the findings it follows from."""
 
     decision: Decision
     findings: tuple[Finding, ...]
@@ -51,7 +51,7 @@ class Judgement:
 
     @property
     def reads_only(self) -> bool:
-        """Whether it runs unasked because nothing in it does more than read."""
+        """True if it runs unasked because nothing in it does more than read."""
         return self.decision is Decision.ALLOW and only_reads(self.findings)
 
     @property

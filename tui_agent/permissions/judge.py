@@ -1,4 +1,4 @@
-"""Whether a call may run: deny before ask before allow, and for a command each simple command by itself.
+"""The decision if a call may run: deny before ask before allow, and for a command each simple command by itself.
 
 Pure but for looking up links and wildcards in the workspace. Where rules are kept, and who is asked, is decided
 elsewhere.
@@ -43,7 +43,7 @@ _UNCONFINED = f"{_PLANNING}. Without a sandbox only commands that are known to r
 
 
 def looks_at_files(uses: Uses | None) -> bool:
-    """Whether judging a call of a tool follows links and wildcards on the disk, which may take its time."""
+    """Tell whether judging a call of a tool follows links and wildcards on the disk, which may take its time."""
     return uses is None or not {Use.READS, Use.WRITES, Use.RUNS, Use.ANYTHING}.isdisjoint(uses.values())
 
 
@@ -104,61 +104,61 @@ class Permissions:
         """
         if uses is None:
             uses = OF_RULES.get(tool, {"url": Use.SENDS} if isinstance(arguments.get("url"), str) else {})
-        # Loading these takes its time, and is part of no judgement.
-        language()
-        tables()
-        risks()
+        language()  # loading it takes its time, and is part of no judgement
+        look = self._look()
         given = {name: use for name, use in uses.items() if name in arguments}
         if Use.READS in uses.values() and Use.READS not in given.values():
-            findings = [self._own_file(tool, Use.READS, ".")]
+            findings = self._own_files(tool, Use.READS, ".", look)
         else:
             findings = []
         for name, value in arguments.items():
-            findings += self._used(tool, effect, name, uses.get(name, Use.ANYTHING), value)
+            findings += self._used(tool, effect, name, uses.get(name, Use.ANYTHING), value, look)
+            if findings and findings[-1].unjudged:
+                break
         if not findings or _BY_EFFECT.get(effect, frozenset(given.values())).isdisjoint(uses.values()):
             findings.append(self._whole(tool, effect, says_it_reads=says_it_reads))
         return self._joined(findings)
 
-    def _used(self, tool: str, effect: str, name: str, use: Use, value: Any) -> Sequence[Finding]:
-        """What is decided about one argument."""
+    def _used(self, tool: str, effect: str, name: str, use: Use, value: Any, look: Look) -> Sequence[Finding]:
+        """Decide on one argument."""
         match use:
             case Use.RUNS:
-                return self._run(tool, str(value))
+                return self._run(tool, str(value), look)
             case Use.SENDS:
                 return [self._address(tool, effect, str(value))]
             case Use.READS | Use.WRITES:
-                return [self._own_file(tool, use, path) for path in [*texts_in(value)] or [""]]
+                return self._own_files(tool, use, value, look)
             case Use.ANYTHING:
-                found = self._perhaps_forbidden(tool, name, value) if self._narrowing else None
+                found = self._perhaps_forbidden(tool, name, value, look) if self._narrowing else None
                 return [] if found is None else [found]
             case _:
                 return ()
 
-    def _run(self, tool: str, command: str) -> Sequence[Finding]:
+    def _run(self, tool: str, command: str, look: Look) -> Sequence[Finding]:
         if tool != COMMAND_TOOL:
             for rule in (*self._narrowing, *self._allowing):
                 if rule.covers_all and rule.names(tool) and rule.decision is not Decision.ALLOW:
                     return [Finding(tool, rule.decision, rule)]
-        findings = self._command(command, self._look())
-        if self._plans and not self._confined and not self._is_known_to_read(command):
+        findings = self._command(command, look)
+        if self._plans and not self._confined and not self._is_known_to_read(command, look):
             denied = [one for one in findings if one.decision is Decision.DENY]
             return denied or [Finding(command, Decision.DENY, None, _UNCONFINED)]
         return findings
 
-    def _is_known_to_read(self, command: str) -> bool:
-        """Whether nothing in a command is known to do more than read, wherever it reads."""
+    def _is_known_to_read(self, command: str, look: Look) -> bool:
+        """Tell whether nothing in a command is known to do more than read, wherever it reads."""
         try:
-            reading = self._look().read(command)
+            reading = look.read(command)
         except TooMuchToJudge:
             return False
         parts = [is_neutral(one) or reads_only(one) is not None for one in reading.commands]
         return reading.once and not reading.trouble and bool(parts) and all(parts)
 
-    def _perhaps_forbidden(self, tool: str, name: str, value: Any) -> Finding | None:
-        """The rule that narrows and is about an argument of which it is not known what it is."""
-        look = self._look()
+    def _perhaps_forbidden(self, tool: str, name: str, value: Any, look: Look) -> Finding | None:
+        """Find the rule that narrows and is about an argument, if it is not known what that is."""
         try:
             for text in texts_in(value):
+                look.budget.step(8)
                 subject = f"{tool} {text}"
                 names = look.paths.names(text.removeprefix("file://"), self._root) or ()
                 host = host_of(text)
@@ -179,7 +179,7 @@ class Permissions:
         return None
 
     def may_read(self, path: str) -> bool:
-        """Whether no rule with a path denies reading this file, or makes it ask."""
+        """Tell whether no rule with a path denies reading this file, or makes it ask."""
         names = self._look().paths.names(path, self._root)
         return names is not None and not any(
             any(rule.names(tool) for tool in READS)
@@ -189,7 +189,7 @@ class Permissions:
         )
 
     def suggestions(self, tool: str, arguments: Mapping[str, Any], judgement: Judgement) -> tuple[str, ...]:
-        """The rules that would let this call run unasked; () where a rule says that it asks."""
+        """List the rules that would let this call run unasked; () if a rule says that it asks."""
         asking = [one for one in judgement.findings if one.decision is Decision.ASK]
         if judgement.decision is not Decision.ASK or any(one.rule is not None for one in asking):
             return ()
@@ -231,7 +231,7 @@ class Permissions:
         return Judgement(Decision.ALLOW, tuple(findings))
 
     def _may_be_denied(self, finding: Finding) -> bool:
-        """Whether a command is perhaps one that a rule denies, which nothing that allows all can know."""
+        """Tell whether a command is perhaps one that a rule denies, which nothing that allows all can know."""
         if finding.unjudged:
             return self._denies
         if finding.rule is not None:
@@ -278,12 +278,18 @@ class Permissions:
 
     # Files
 
-    def _own_file(self, tool: str, use: Use, path: str) -> Finding:
-        subject = f"{tool} {path}"
+    def _own_files(self, tool: str, use: Use, value: Any, look: Look) -> list[Finding]:
+        """Decide on each file that an argument names, up to where it takes too long."""
+        findings: list[Finding] = []
         try:
-            return self._file(tool, use, Word(path), (self._root,), subject, self._look(), own=True)
+            for path in texts_in(value):
+                findings.append(self._own_file(tool, use, path, look))  # noqa: PERF401 - they count up to an error
         except TooMuchToJudge as error:
-            return unjudged(subject, error)
+            findings.append(unjudged(tool, error))
+        return findings or [self._own_file(tool, use, "", look)]
+
+    def _own_file(self, tool: str, use: Use, path: str, look: Look) -> Finding:
+        return self._file(tool, use, Word(path), (self._root,), f"{tool} {path}", look, own=True)
 
     def _file(
         self,
@@ -296,7 +302,7 @@ class Permissions:
         *,
         own: bool,
     ) -> Finding:
-        """One file that a tool or the shell opens. `own`: by a tool of ours, which checks its paths itself."""
+        """Decide on a file that a tool or the shell opens. `own`: by a tool of ours, which checks its paths itself."""
         writes = use is Use.WRITES
         look.budget.step(8)
         found = list(look.in_folders(word.text, folders))
@@ -339,7 +345,7 @@ class Permissions:
         ]
 
     def _narrowed(self, parts: Sequence[Finding], allowed: Finding) -> list[Finding]:
-        """What is allowed as a whole, but for the parts about which a rule says otherwise."""
+        """Allow the whole, but for the parts about which a rule says otherwise."""
         everything = allowed.rule is not None and allowed.rule.covers_all
         against = [
             one
@@ -354,7 +360,7 @@ class Permissions:
         return against or [allowed]
 
     def _parts(self, command: str, look: Look, depth: int, where: tuple[str, ...]) -> list[Finding]:
-        """What is found in a command, up to where it takes too long."""
+        """List what is found in a command, up to where it takes too long."""
         findings: list[Finding] = []
         try:
             findings.extend(self._each_part(command, look, depth, where or (self._root,)))
@@ -443,7 +449,7 @@ class Permissions:
         *,
         hidden: bool,
     ) -> Finding:
-        """A command about which no rule speaks."""
+        """Decide on a command about which no rule speaks."""
         scripts, alone = scripts_within(command)
         if scripts and alone and depth < DEEPEST and folders is not None:
             parts = self._command(scripts[0], look, depth + 1, folders)

@@ -49,8 +49,9 @@ class Paths:
         if key not in self._names:
             self._budget.step(4)
             full = self.joined(folder, path)
-            real = self.real(full)
             written = os.path.normpath(full)
+            # Of what is too long for the kernel, a tool may still open the rest behind `./` and `x/..`.
+            real = self.real(full if len(full) <= _LONGEST else written)
             self._names[key] = None if real is None else self._seen(written, real)
         return self._names[key]
 

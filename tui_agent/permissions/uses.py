@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
@@ -16,26 +16,20 @@ OF_RULES: Mapping[str, Uses] = MappingProxyType(
         if (reaching := {key: use for key, use in facts.uses.items() if use is not Use.SAYS})
     }
 )
-"""The names that rules are written with, and the meaning of each. A rule for one of them is about every tool with that
-use: who may not read a file by `read_file` may not by another tool."""
-_LONGEST = 4_096
-"""Characters of a value that may be a path, a command or an address of somebody else's tool."""
-_MOST = 200
-"""Values that are looked at in one argument."""
+"""The names that rules are written with, and what each means. A rule for one of them is about every tool with that use:
+who may not read a file by `read_file` may not by another tool."""
+_DEEPEST = 100
+"""Lists within lists; JSON that is nested deeper is not read."""
 
 
-def texts_in(value: Any) -> Iterator[str]:
-    """Give the texts in an argument, those within lists and objects included."""
-    yield from islice(_texts(value, 0), _MOST)
-
-
-def _texts(value: Any, depth: int) -> Iterator[str]:
+def texts_in(value: Any, depth: int = 0) -> Iterator[str]:
+    """Give the texts in an argument, those within lists and objects included. They may be many."""
     if isinstance(value, str):
-        if value and len(value) <= _LONGEST:
+        if value:
             yield value
-    elif depth < 6 and isinstance(value, dict | list | tuple):
+    elif depth < _DEEPEST and isinstance(value, dict | list | tuple):
         for one in value.values() if isinstance(value, dict) else value:
-            yield from _texts(one, depth + 1)
+            yield from texts_in(one, depth + 1)
 
 
 def undeclared(uses: object, parameters: Mapping[str, Any]) -> str:
