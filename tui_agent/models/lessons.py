@@ -309,7 +309,9 @@ def _bounded(habits: Habits, words: str, named: frozenset[str], sent: Sent) -> I
         value = sent.numbers[name]
         if window is not None:
             size = int(next(filter(None, window.groups())))
-            found = {size // 2} if value >= size > 1 else set[float]()
+            prompt = said.WITH_PROMPT.search(words)
+            room = size if prompt is None else size - int(prompt[1])
+            found = {size // 2} if value >= room >= size // 2 > 0 else set[float]()
         else:
             found = _bounds(words)
         others = tuple(pair for pair in habits.bounds if pair[0] != name)

@@ -212,6 +212,8 @@ WINDOW = Wording(
     r"sequence length\D{0,40}(\d+)|tokens\W{0,3} \+ .{0,40}<=? ?(\d+)",
 )
 """An error about the prompt and the reply together, with the window."""
+WITH_PROMPT = re.compile(r"> ?\d+ - (\d+)")
+"""The tokens of the prompt in an error about a reply that is longer than what the prompt leaves of the window."""
 PROMPT = Wording(r"\bgot -\d|context|\bprompt\b|\binput (?:length|tokens?|is)\b|`inputs`")
 """Words of errors that a shorter prompt would heal."""
 INSTEAD = Wording(r"use ['\"`]?(\w+)['\"`]? instead|did you mean ['\"`]?(\w+)")

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tui_agent.core.request.forms import SPACES
+from tui_agent.core.request.forms import SPACES, TAGS
 
 MOST_CALLS = 32
 
@@ -81,6 +81,20 @@ def element(text: str, at: int) -> Read | None:
         arguments = given
     end = _ELEMENT_END.match(text, place)
     return None if end is None else ((Made(found["name"], arguments),), end.end())
+
+
+_TAGGED = re.compile(rf"<(?P<name>{TAGS})>(?P<inside>.*?)</(?P=name)>", re.DOTALL)
+
+
+def tagged(text: str, at: int) -> Read | None:
+    """Read `<NAME><KEY>VALUE</KEY></NAME>`, also with JSON for the keys; not a value without its key."""
+    found = _TAGGED.match(text, at)
+    if found is None:
+        return None
+    inside = found["inside"].strip()
+    value, end = _object(inside, 0)
+    given = value if value is not None and end == len(inside) else _children(inside)
+    return None if given is None else ((Made(found["name"], given),), found.end())
 
 
 def _children(inside: str) -> dict[str, Any] | None:

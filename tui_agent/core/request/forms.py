@@ -23,6 +23,12 @@ class CallForm(NamedTuple):
 
 _NAME = r"[A-Za-z_][\w.-]{0,150}"
 _JSON = r"\s*(?:```\w*\s*)?[\[{]"
+TAGS = (
+    r"(?:read|write|edit|create|delete|view)_file|write_to_file|replace_in_file|insert_content|apply_diff|search_and_replace"
+    r"|execute_command|bash|glob|grep|list_(?:dir|files)|search_files|list_code_definition_names|web_fetch|use_mcp_tool"
+    r"|ask_followup_question|attempt_completion|new_task|switch_mode"
+)
+"""Names of tools that stand in tags of their own: those of Cline's and Roo Code's prompts, and this program's."""
 _BAR = r"[|｜]"
 _GAP = r"[▁_ ]"
 
@@ -43,6 +49,11 @@ CALL_FORMS = (
         r"<(?:[|｜]DSML[|｜]|antml:|minimax:|steptml:)?(?:function_calls|tool_calls?|invoke(?=\s+name=|>\s*<tool_name>))\b"
         r"(?=[^<>\n]{0,200}>\s*(?:<|$))",
         "SGLang's detectors deepseekv32, minimax_m2 and step3",
+    ),
+    CallForm(
+        "models that know Cline's or Roo Code's prompts",
+        rf"<(?:{TAGS})>(?=\s*(?:<[a-z]\w{{0,60}}>|\{{)|[^<\n]{{1,2000}}</(?:{TAGS})>\s*\Z)",
+        "the prompts of Cline and Roo Code",
     ),
     CallForm(
         "Kimi K2",

@@ -23,6 +23,7 @@ from tui_agent.core.request.call_notations import (
     notation,
     plain,
     python,
+    tagged,
 )
 from tui_agent.core.request.code_spans import fences, without_code
 from tui_agent.core.request.forms import CALL_FORMS, SPACES
@@ -238,7 +239,7 @@ def _read(text: str, tools: Collection[str]) -> tuple[tuple[Made, ...], int]:
     while place < len(text) and len(made) < MOST_CALLS:
         read = _json(text, place, tools) if text[place] in "{[" else None
         read = read or element(text, place) or keyed(text, place) or notation(text, place)
-        read = read or _named(text, place) or python(text, place)
+        read = read or tagged(text, place) or _named(text, place) or python(text, place)
         if read is None or not read[0]:
             begun = _MARK.match(text, place) or (text[place] in "{[" and made)
             return ((), 0) if begun else (tuple(made), place)
