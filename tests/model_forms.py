@@ -72,6 +72,8 @@ CALLS: dict[str, str] = {
     "MiniMax": invoked("", "minimax:tool_call"),
     "Claude": invoked("", "function_calls"),
     "Claude with its namespace": invoked(CLAUDE, f"{CLAUDE}function_calls"),
+    "tags of the tool and of its arguments": "<NAME>\n<command>COMMAND</command>\n</NAME>",
+    "JSON in a tag of the tool": "<NAME>" + _ARGUMENTS + "</NAME>",
     "Claude 2": "<function_calls>\n<invoke>\n<tool_name>NAME</tool_name>\n<parameters>\n"
     "<command>COMMAND</command>\n</parameters>\n</in"
     "voke>\n</function_calls>",

@@ -83,7 +83,7 @@ def element(text: str, at: int) -> Read | None:
     return None if end is None else ((Made(found["name"], arguments),), end.end())
 
 
-_TAGGED = re.compile(rf"<(?P<name>{TAGS})>(?P<inside>.*?)</(?P=name)>", re.DOTALL)
+_TAGGED = re.compile(rf"<(?P<name>{TAGS})>(?P<inside>.*?)</(?P=name)>", re.DOTALL | re.IGNORECASE)
 
 
 def tagged(text: str, at: int) -> Read | None:

@@ -26,7 +26,7 @@ from tui_agent.core.request.call_notations import (
     tagged,
 )
 from tui_agent.core.request.code_spans import fences, without_code
-from tui_agent.core.request.forms import CALL_FORMS, SPACES
+from tui_agent.core.request.forms import CALL_FORMS, SPACES, TAGS
 from tui_agent.core.request.tool_names import meant
 
 _LONGEST_LEAD = 1_500
@@ -65,7 +65,7 @@ _BEGUN = re.compile(
 )
 _BEGUN_NAME = re.compile(
     rf"(?:{_SIGN}|{_WRAPPER}|[\s\[{{]|```\w*|assistant|commentary|analysis|function(?=\s*<)|\"name\"\s*:\s*\"|to=|call:"
-    rf"|<{SPACES}(?:function|invoke)(?:=|\s+name=)[\"']?|print\s*\()*(?P<name>[A-Za-z_][\w.:-]{{0,150}})",
+    rf"|<{SPACES}(?:function|invoke)(?:=|\s+name=)[\"']?|<(?=(?:{TAGS})>)|print\s*\()*(?P<name>[A-Za-z_][\w.:-]{{0,150}})",
     re.IGNORECASE,
 )
 _EXAMPLE = re.compile(
