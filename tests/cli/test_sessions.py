@@ -241,7 +241,7 @@ def test_words_are_found_in_conversations(sessions: Sessions, session: str) -> N
         (("export", "x", "--format", "pdf"), ["is not one of markdown, html"]),
         (("import", "missing.json"), ["missing.json"]),
         (("restore", "nope"), ["is not in the trash"]),
-        (("list", "--limt", "3"), ["there is no option --limt", "the nearest is --limit"]),
+        (("list", "--limt", "3"), ["there is no option --limt", "did you mean --limit?"]),
     ],
 )
 def test_a_slip_is_reported(sessions: Sessions, words: tuple[str, ...], parts: list[str]) -> None:

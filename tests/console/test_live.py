@@ -283,7 +283,7 @@ async def test_the_empty_prompt_says_what_typing_does_now() -> None:
         console.session.start()
         await console.until(lambda: "Message for the next step" in console.shown())
         await console.press("escape")
-        await console.until(lambda: "Say how to go on" in console.shown())
+        await console.until(lambda: "Interrupted. What should it do instead?" in console.shown())
         await console.say("like this")
         await console.until(lambda: "Message for the next step" in console.shown())
         await console.session.stop()

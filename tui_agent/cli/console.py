@@ -10,7 +10,15 @@ from typing import IO, TYPE_CHECKING
 
 from tui_agent import __version__
 from tui_agent.cli import COMMANDS
-from tui_agent.cli.options import Parser, UsageError, add_console_options, add_run_options, overrides
+from tui_agent.cli.completions import SHELLS, print_script
+from tui_agent.cli.options import (
+    Parser,
+    UsageError,
+    add_console_options,
+    add_run_options,
+    one_of,
+    overrides,
+)
 
 if TYPE_CHECKING:
     from tui_agent.frontend.arguments import ConsoleArguments
@@ -34,6 +42,12 @@ def parser() -> Parser:
     )
     made.add_argument("task", nargs="?", metavar="TASK", help="what the agent should do, in quotes")
     made.add_argument("--version", action="version", version=f"agent-tui {__version__}")
+    made.add_argument(
+        "--completions",
+        type=one_of(SHELLS),
+        metavar="SHELL",
+        help="print what makes bash, zsh or fish complete commands, options and values",
+    )
     add_run_options(made)
     add_console_options(made)
     return made
@@ -42,6 +56,8 @@ def parser() -> Parser:
 def main(arguments: Sequence[str]) -> int:
     """Open the console, with a task if one is given."""
     namespace = parser().parse(arguments)
+    if namespace.completions is not None:
+        return print_script(namespace.completions)
     if namespace.task is not None and not namespace.task.strip():
         raise UsageError(
             'agent-tui: the task is empty; say what to do, as in agent-tui "fix the failing tests".'

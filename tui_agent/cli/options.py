@@ -12,6 +12,7 @@ from itertools import takewhile
 from textwrap import indent
 from typing import Any, NoReturn
 
+from tui_agent.cli.foreign_options import here
 from tui_agent.config.errors import nearest
 from tui_agent.core.names import APPROVALS, ON_LIMIT, POLICIES, REASONING_EFFORTS, SANDBOX_MODES
 
@@ -61,8 +62,12 @@ class Parser(argparse.ArgumentParser):
             )
         name = argument.partition("=")[0]
         near = nearest(name.lstrip("-"), (option.lstrip("-") for option in self._option_string_actions), 0.6)
-        hint = f"; the nearest is --{near}" if near and near != "h" else ""
-        self.error(f"there is no option {name}{hint}")
+        ours = here(name, self._option_string_actions) or (f"--{near}" if near and near != "h" else "")
+        hint = f"; did you mean {ours}?" if ours else ""
+        raise UsageError(
+            f"{self.prog}: there is no option {name}{hint or '.'}\n"
+            f"`{self.prog} --help` shows what it takes, with an example."
+        )
 
 
 def one_of(names: Iterable[str]) -> Callable[[str], str]:
@@ -76,6 +81,7 @@ def one_of(names: Iterable[str]) -> Callable[[str], str]:
         hint = f" (did you mean {near}?)" if near else ""
         raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(allowed)}{hint}")
 
+    check.allowed = allowed  # type: ignore[attr-defined]  # for completions
     return check
 
 

@@ -50,6 +50,12 @@ def key_line(*hints: tuple[str, str]) -> Content:
     return Content("  ").join(parts)
 
 
+def mode_line(mode: str, key: str) -> Content:
+    """Give a mode and the key that changes it."""
+    role = {"plan": "$text-accent", "all": "$text-warning"}.get(mode, "$muted")
+    return Content.assemble((mode, role), " ", (_named(key), "$muted"))
+
+
 class KeyHints(Widget):
     """Hints by importance: where the line is too short, the last ones are left out; the way out stays."""
 

@@ -63,7 +63,6 @@ class StatusLine(Rows):
                 8, [fit_middle(model, 32), fit_middle(model, 20), fit(model.rpartition("/")[2], 14)], "model"
             ),
             _Field(5, [policy]),
-            _context(state),
             *_sums(state, now),
         ]
         approve = state.session.approve or self.next_approve
@@ -140,7 +139,7 @@ def _fitted(badge: Span, fields: list[_Field], width: int) -> Line:
 
 
 def _context(state: RunState) -> _Field:
-    """How full the model's window was with the newest request."""
+    """Say how full the model's window was with the newest request."""
     run = state.run
     used = state.metrics.last_prompt_tokens or run.request_tokens
     room = run.request_budget or run.context_tokens or state.windows.get(run.model)
@@ -149,12 +148,13 @@ def _context(state: RunState) -> _Field:
     share = min(1.0, used / room)
     cells = round(share * CELLS)
     bar = "▰" * cells + "▱" * (CELLS - cells)
-    said = f"{share:.0%}"
-    return _Field(6, [f"ctx {bar} {said}", f"ctx {said}"], "warn" if share >= NEARLY_FULL else "")
+    said = f"{compact(used)} of {compact(room)}"
+    forms = [f"ctx {bar} {said}", f"ctx {said}", f"ctx {share:.0%}"]
+    return _Field(6, forms, "warn" if share >= NEARLY_FULL else "")
 
 
 def _sums(state: RunState, now: float) -> list[_Field]:
-    """Tokens, cost and time: of the run, and of the session where it had another; the cost per minute of work."""
+    """Give tokens, window, cost and time of the run, and of the session if it had another run."""
     metrics = state.metrics
     usage, whole = metrics.usage, metrics.session_usage
     passed, waited = elapsed(state, now), metrics.waited(now)
@@ -183,6 +183,7 @@ def _sums(state: RunState, now: float) -> list[_Field]:
     return [
         _Field(4, list(dict.fromkeys((long[0], tokens)))),
         _Field(2, [f"{cached}% cached"] if cached else [], "muted"),
+        _context(state),
         _Field(6, list(dict.fromkeys((long[1] + rate, long[1], cost))), role),
         _Field(7, list(dict.fromkeys((long[2], time)))),
         _Field(2, [f"waited {whole_seconds(waited)}"] if waited >= 1 else [], "operator"),

@@ -17,7 +17,7 @@ from textual.message import Message
 from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
 
-from tui_agent.console.looks.hints import MARK, key_line
+from tui_agent.console.looks.hints import MARK, key_line, mode_line
 from tui_agent.console.looks.splash import PLACEHOLDER
 from tui_agent.console.prompt.completion import Completions
 from tui_agent.console.prompt.fields import TextField
@@ -41,7 +41,7 @@ REST = 0.6
 """Seconds without a key after which a draft is looked at."""
 
 IN_A_RUN = "Message for the next step, or type / for commands"
-AFTER_INTERRUPT = "Say how to go on, or type / for commands"
+AFTER_INTERRUPT = "Interrupted. What should it do instead?"
 """What typing does while a run is under way: the message is queued; once the run was interrupted it goes on with it."""
 
 
@@ -121,6 +121,7 @@ class Prompt(TextField):
         """Letters that, alone in the prompt, mark what Enter then does, in words; Vim does not take them."""
         self.restored = ""
         """What was sent before and was offered last; it may still stand here."""
+        self._approval = ""
         self.queue_above = False
         """Messages wait above the prompt."""
         self._rests: asyncio.TimerHandle | None = None
@@ -129,6 +130,12 @@ class Prompt(TextField):
         """Say what a text would do now."""
         in_run = AFTER_INTERRUPT if interrupted else IN_A_RUN
         self.placeholder = in_run if running else PLACEHOLDER
+
+    def say_approval(self, mode: str) -> None:
+        """Show at the edge what asks the operator first, and the key that changes it."""
+        if mode != self._approval:
+            self._approval = mode
+            self._show_mode()
 
     def take_alone(self, letters: Mapping[str, str]) -> None:
         """Let these letters, alone in the prompt, mark what Enter then does, in words."""
@@ -230,11 +237,11 @@ class Prompt(TextField):
             self.border_subtitle = Content(f"{MARK} {self.marking} · ") + key_line(
                 ("Enter", self._alone[self.marking]), ("type on", "for a message")
             )
-        elif self.vim is None:
-            self.border_subtitle = None
         else:
-            self.border_subtitle = Content(f"{self.vim.pending} {self.vim.mode}".strip())
-            if self.vim.mode.selects:
+            of_vim = "" if self.vim is None else f"{self.vim.pending} {self.vim.mode}".strip()
+            approval = mode_line(self._approval, "⇧Tab") if self._approval else Content("")
+            self.border_subtitle = Content("  ").join(filter(None, (Content(of_vim), approval))) or None
+            if self.vim is not None and self.vim.mode.selects:
                 # The last character that is selected is shown by the cursor alone.
                 self.stand_still()
         self.post_message(self.ModeShown())

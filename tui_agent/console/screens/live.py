@@ -387,6 +387,7 @@ class LiveScreen(DashboardScreen):
         settings = live.session.settings
         self.status.next_model, self.status.next_policy = settings.model or "", str(settings.policy)
         self.status.next_approve = str(settings.approve)
+        parts.prompt.say_approval(str(state.session.approve or settings.approve))
         now = self.time_of(state)
         self.status.still = self.status.left_open = still = state.running and not live.running
         self.status.held = bool(self.questions) or self._caption_waits
