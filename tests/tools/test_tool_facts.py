@@ -162,7 +162,7 @@ async def test_a_new_tool_is_counted_shown_exported_and_audited_by_what_its_clas
 
     entries = [entry for entry in live.state.conversation.entries if isinstance(entry, CallEntry)]
     pressed = "\n".join(text_of(line) for line in draw_call(entries[0], 100, BlockContext()))
-    assert "press_flower  cornflower between the pages of herbarium.txt " in pressed
+    assert "herbarium  cornflower between the pages of herbarium.txt " in pressed
     assert "notes" not in pressed
     assert "8 more lines" in pressed
     (smelt,) = (entry for entry in entries if entry.tool == "smell")

@@ -124,22 +124,22 @@ def _headline(
         loud = _loud(entry, context)
         role = "error" if loud else "warn"
         back = " on:error-background" if loud else ""
-    call = _named(entry)
+    call, name = _named(entry), one_line(facts_of(entry).label or entry.tool)
     meta: tuple[Span, ...] = ()
     room = 0
     for details, timed in ((3, True), (3, False), (2, True), (1, True)) if entry.recovered else ((3, True),):
         brief = width < _ROOMY
         meta = _meta(entry, context, state, role, back, brief=brief, details=details, timed=timed)
-        room = width - 2 - len(one_line(entry.tool)) - 2 - (width_of(meta) + 2 if meta else 0)
+        room = width - 2 - len(name) - 2 - (width_of(meta) + 2 if meta else 0)
         if room >= min(len(call), _READABLE):
             break
     if room < 8:
         meta = meta[:1]
-        room = width - 4 - len(one_line(entry.tool)) - (width_of(meta) + 2 if meta else 0)
+        room = width - 4 - len(name) - (width_of(meta) + 2 if meta else 0)
     said = _beside(call, outcome, room)
     left = (
         Span(f"{glyph} ", f"{role} bold{back}"),
-        Span(f"{one_line(entry.tool)}  ", f"bold{back}"),
+        Span(f"{name}  ", f"bold{back}"),
         Span(
             fit_middle(call, max(4, room - width_of((said,)))),
             f"{'' if state != 'requested' else 'muted'}{back}".strip(),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.call_names import subject_of
 from tui_agent.core.names import UNDONE, CallState
+from tui_agent.core.tool_facts import facts_of
 from tui_agent.frontend.lines.glyphs import CALL_STATES
 from tui_agent.frontend.lines.styled import Line, Span, clip
 from tui_agent.headline import headline
@@ -50,7 +51,7 @@ def _call(call: LaneCall, context: BlockContext) -> Line:
     cause = (Span(f"  {headline(call.said)}", "muted"),) if call.said else ()
     return (
         Span(f"{context.frame if running else sign.glyph} ", role),
-        Span(f"{one_line(call.tool)} ", ""),
+        Span(f"{one_line(facts_of(call).label or call.tool)} ", ""),
         Span(subject_of(call), "muted"),
         *cause,
     )
