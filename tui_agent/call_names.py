@@ -125,7 +125,7 @@ def shortened(text: str, limit: int = _LIMIT) -> str:
 
 
 def _rest(facts: ToolFacts, arguments: Mapping[str, Any]) -> str:
-    """Say the argument that follows the subject: where a search looks, from which line a read begins."""
+    """Say the argument that follows the subject: the folder of a search, the first line of a read."""
     for name, form in facts.beside:
         value = arguments.get(name)
         if value and isinstance(value, str | int):

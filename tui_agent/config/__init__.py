@@ -1,1 +1,1 @@
-"""Settings: where they come from, what they may be, and what is said when they are wrong."""
+"""Settings: their sources, their values, and the messages about wrong ones."""

@@ -136,7 +136,7 @@ _LARGEST = 1_000_000
 
 
 def _given(key: str, arguments: ConsoleArguments) -> object:
-    """What an option or a variable says."""
+    """The value of an option or a variable."""
     return arguments.overrides.get(key) or os.environ.get(f"AGENT_TUI_{key.upper()}")
 
 
@@ -146,7 +146,7 @@ def _table(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _in_file(config: Path | None) -> Mapping[str, Any]:
-    """What the operator's own file says; nothing if it cannot be read."""
+    """The values of the operator's own file; none if it cannot be read."""
     from platformdirs import user_config_path
 
     path = config or user_config_path("agent-tui", appauthor=False) / "config.toml"

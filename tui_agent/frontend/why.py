@@ -67,17 +67,19 @@ class Why:
     """Steps whose failure was the same."""
     counts: tuple[Count, ...] = ()
     read: str = ""
-    """What the model read as the call's result."""
+    """The call's result as the model read it."""
     note: str = ""
-    """What the model read before its next reply."""
+    """The text that the model read before its next reply."""
     rule: str = ""
     section: Section | None = None
-    """What the book says of the rule."""
+    """The book's words about the rule."""
     next: str = ""
 
 
 def newest_trouble(state: RunState) -> int:
-    """The event to explain where none was chosen: the question, the newest failure, the end, or the last verdict."""
+    """The event to explain if none was chosen: the question, the newest failure, the end, or the last
+    verdict.
+    """
     if state.escalation is not None:
         return state.escalation.seq
     incident = state.metrics.incidents.current
@@ -102,7 +104,7 @@ async def explain_live(session: Session, seq: int, call_id: str = "") -> Why:
 
 
 def explain(replay: Replay, seq: int, call_id: str = "") -> Why:
-    """What the journal says about the event `seq`; of a reply with several calls, about `call_id`.
+    """The journal's account of the event `seq`; of a reply with several calls, of `call_id`.
 
     Reads the journal: not for the screen's thread, but for a `replay` that belongs to it.
     """
@@ -157,7 +159,7 @@ def _book() -> dict[str, Section]:
 
 
 def _result_of(replay: Replay, seq: int, call_id: str) -> int:
-    """The event of the call's end, where `seq` is that of the reply that made the call."""
+    """The event of the call's end, if `seq` is that of the reply that made the call."""
     if not call_id or replay.kind(seq) != "reply_finished":
         return seq
     for number in range(seq, min(replay.length, seq + FAR) + 1):
@@ -169,7 +171,7 @@ def _result_of(replay: Replay, seq: int, call_id: str) -> int:
 
 
 def _note_of(replay: Replay, seq: int) -> int:
-    """The event that prepared the note, where `seq` is that of the model call that the note went with."""
+    """The event that prepared the note, if `seq` is that of the model call that the note went with."""
     event = replay.event(seq)
     if isinstance(event, events.ModelCallStarted) and event.note:
         for number in range(seq - 1, max(0, seq - FAR), -1):
@@ -302,7 +304,7 @@ def _happened(event: events.Event, incident: Incident | None) -> str:
 
 
 def _told(state: RunState, seq: int) -> str:
-    """What the timeline says of the event; of an end the title says it."""
+    """The timeline's words about the event; of an end the title says it."""
     lines = state.timeline.lines
     told = (lines[place] for place in range(len(lines) - 1, -1, -1) if lines[place].seq == seq)
     return next((line.text for line in told if line.kind != "outcome"), "")
@@ -359,7 +361,7 @@ def _account(recovery: RecoveryState, account: Account, *, named: bool) -> str:
 
 
 def _known(failure: events.Failure | None, recovery: RecoveryState) -> Iterator[Count]:
-    """What the playbook said about the failure."""
+    """The playbook's words about the failure."""
     known = failure.known if failure is not None and recovery.policy.playbook else None
     if known is not None:
         stands = f"{known.repair}: worked {known.worked} of {known.tried} times, {known.base:.0%} recover without it"
@@ -373,7 +375,7 @@ def _count(detector: str, stands: str, record: events.VerdictRecord | None) -> C
 
 
 def _next(after: RunState, now: RunState, incident: Incident | None, seq: int) -> str:
-    """What became of it, where that is known; else what comes if it fails once more."""
+    """Its fate, if that is known; else the next rung if it fails once more."""
     if incident is None:
         return ""
     recovered = _recovered(now, incident.key, seq)

@@ -1,4 +1,5 @@
-"""Where files are that programs outside run or obey later, in the folders that commands may write, and how each stood.
+"""Files that programs outside run or obey later, in the folders that commands may write, with the earlier
+state of each.
 
 A folder is looked into again when the time of its last change says so. What became of a file is judged in `watch`.
 """
@@ -65,7 +66,7 @@ class FoundFiles:
     gits: dict[Path, tuple[int, int]] = field(default_factory=dict)
     """Folders of git's, by path, with device and inode: a renamed one is known again."""
     names: Names = field(default_factory=Names)
-    """What git's settings, hooks and variables name, from before the commands that run."""
+    """Files that git's settings, hooks and variables name, from before the commands that run."""
 
     def find(self, *, everywhere: bool) -> None:
         """Look into the folders that changed, those of `everywhere` or the roots, and into new ones."""
@@ -180,7 +181,8 @@ class FoundFiles:
                 yield from self._of_git(folder, depth + 1, protected)
 
     def _hook_folders(self, git: Path) -> Iterator[Path]:
-        """List where git looks for hooks: in its folder, and in those of its settings that commands may write.
+        """List the folders in which git looks for hooks: its own, and those of its settings that commands may
+        write.
 
         Files that the settings include are noted on the way.
         """

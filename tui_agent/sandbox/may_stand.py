@@ -1,4 +1,6 @@
-"""What may stand under a name after a command: what is there, or the part of it that is harmless, or what was there."""
+"""The content that may stand under a name after a command: the new one, its harmless part, or the earlier
+one.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Files and folders that programs take up by themselves where they find them: settings and scripts of agents, shells,
-editors, debuggers and tools, each with who says so.
+"""Files and folders that programs take up by themselves wherever they find them: settings and scripts of
+agents, shells, editors, debuggers and tools, each with its source.
 
 The line: a program that is not asked for the work of the tree obeys them (git, a shell on its way, an editor, an agent,
 a debugger, the settings of a package manager). What is run as the work itself is not among them: code, tests with their
@@ -19,7 +19,7 @@ class Obeyed:
     name: str
     whose: str
     source: str
-    """Where its programs say that they read it."""
+    """The page on which its programs say that they read it."""
     folder: bool = False
     entries: tuple[str, ...] = ()
 
@@ -253,5 +253,5 @@ def _by_its_form(name: str, folder: str) -> str:
 
 
 def within_environment(parts: list[str]) -> bool:
-    """Tell whether it is among installed packages, where all is programs."""
+    """True if it is among installed packages, which are all programs."""
     return any(part in {"site-packages", "dist-packages", "node_modules"} for part in parts[:-1])

@@ -1,4 +1,4 @@
-"""What was taken back of what a command left for programs outside: which file, why, and what it would have done.
+"""A file of a command's that was taken back from programs outside: its name, the reason, and its effect.
 
 `watch` takes it back; here are the values that say so, and what of a file an operator is shown.
 """
@@ -42,7 +42,7 @@ class OutOfTheWay:
     place: Path
     left: FileState
     now: FileState
-    """What stands there instead."""
+    """The content that stands there instead."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,13 @@ class TakenBack:
     path: str
     why: str
     kept: str = ""
-    """Where a copy of it is."""
+    """The path of its copy."""
     line: str = ""
     """The first line of it that is new,"""
     number: int = 0
     """and which line of it that is."""
     file: OutOfTheWay | None = None
-    """What the operator may let stand after all."""
+    """The content that the operator may let stand after all."""
 
     def __str__(self) -> str:
         said = f": `{self.line}`" if self.line else ""

@@ -1,7 +1,8 @@
-"""What commands changed of the files that programs outside run or obey later, and taking it back.
+"""Changes of commands to the files that programs outside run or obey later, and taking them back.
 
-Mounts protect what exists, where the mechanism has them. This looks at the rest: what came to be, and everything where
-there are no mounts. Only the few places of `run_later` are compared, folders by the time of their last change.
+Mounts protect existing files, if the mechanism has them. This looks at the rest: new files, and all of them
+if there are no mounts. Only the few places of `run_later` are compared, folders by the time of their last
+change.
 """
 
 from __future__ import annotations
@@ -40,10 +41,11 @@ _BEING_WRITTEN = 100_000_000
 _TIMES = 6
 """So often a look goes on with what the last one led to."""
 _TOUCHED = frozenset({"obeyed", "rules", "hook", "named", "shadow"})
-"""What is nobody's work in progress: it may have been written by somebody else, or be written still."""
+"""Kinds of files that somebody else may have written, or be writing still: a late change of one is left alone."""
 _MAY_STAND: frozenset[Kind] = frozenset({"obeyed", "hook", "named", "shadow"})
-"""What is a file of its own, which the operator may let stand; rules are this program's own, and of git's settings and
-instructions a part is taken out."""
+"""Kinds that are files of their own, which the operator may let stand; rules are this program's own, and of
+git's settings and instructions a part is taken out.
+"""
 
 
 @dataclass
@@ -54,7 +56,7 @@ class Watch:
 
     places: Places
     keep: Path
-    """Where copies of what is taken back go; made when there is one."""
+    """The folder for copies of files that are taken back; made when there is one."""
     record: WorkspaceRecord | None = None
     """Of how things stood, while a command runs."""
     _unwritten: bool = True
@@ -82,7 +84,7 @@ class Watch:
 
     @property
     def gits(self) -> tuple[Path, ...]:
-        """Folders of git's, and files that say where one is, the uppermost first."""
+        """Folders of git's, and files that lead to one, the uppermost first."""
         pointers = (path for path, kind in self._found.kinds.items() if kind == "pointer")
         return tuple(sorted({*self._found.gits, *pointers}, key=lambda path: len(path.parts)))
 
@@ -178,8 +180,8 @@ class Watch:
                     self._write_down()
 
     def let_stand(self, file: OutOfTheWay) -> None:
-        """Put a file where a command left it, byte for byte: the operator says so. Raises `OSError`, also if
-        something else stands there by now.
+        """Put a file back into the place in which a command left it, byte for byte, by the operator's leave.
+        Raises `OSError`, also if something else stands there by now.
         """
         with self._lock:
             root = self._found.root(file.place)
@@ -328,7 +330,7 @@ class Watch:
             self._known.add((path.name, digest(form)))
 
     def _copy(self, path: Path, form: FileState) -> str:
-        """Keep what is about to be taken back; say where the copy is."""
+        """Keep a copy of a file that is about to be taken back. Gives its path."""
         if form.kind != "file" or not form.whole:
             return ""
         self._copies += 1

@@ -1,4 +1,4 @@
-"""What a session knows of the models that it calls: names, eyes, and the keys of their providers."""
+"""A session's models: their names, their sight of images, and the keys of their providers."""
 
 from __future__ import annotations
 

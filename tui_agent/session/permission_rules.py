@@ -42,7 +42,7 @@ class PermissionRules:
         )
 
     def in_force(self) -> list[PermissionRule]:
-        """Every rule, each with where it comes from."""
+        """Every rule, each with its source."""
         return self.approvals.rules(self._recorder.state)
 
     def change(

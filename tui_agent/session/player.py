@@ -36,12 +36,12 @@ class Player:
 
     @property
     def there(self) -> bool:
-        """Whether the session was read up to the position, so that its state is there at once."""
+        """True if the session was read up to the position, so that its state is there at once."""
         return self.position <= self.replay.reached
 
     @property
     def at_end(self) -> bool:
-        """Whether nothing comes after the position."""
+        """True if nothing comes after the position."""
         return self.position >= self.replay.length
 
     @property
@@ -80,7 +80,7 @@ class Player:
         self.position = self._inside(position)
 
     def jump(self, stop: StopAt, *, back: bool = False) -> bool:
-        """Go to the next place of this kind; False where there is none."""
+        """Go to the next place of this kind; False if there is none."""
         place = self.replay.next(self.position, stop, back=back)
         if place is None:
             return False

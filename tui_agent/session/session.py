@@ -234,7 +234,7 @@ class Session:
             self.runs.begin(text, images, model)
 
     def go_on(self) -> bool:
-        """Go on with an unfinished run of a resumed session; False where there is none."""
+        """Go on with an unfinished run of a resumed session; False if there is none."""
         if self.running or not self.state.running:
             return False
         self.skills.find()
@@ -271,7 +271,7 @@ class Session:
         return "The older part is summarised before the next call of the model."
 
     def skip_wait(self) -> bool:
-        """Try a model call that waits for its server now; False where none waits."""
+        """Try a model call that waits for its server now; False if none waits."""
         waits = self.running and self.state.phase is Phase.BACKOFF
         if waits:
             self._driver.skip_wait()
@@ -299,7 +299,7 @@ class Session:
         self.recorder.record(events.SettingChanged(setting="approve", value=mode.value))
 
     def use(self, key: str, settings: Settings) -> bool:
-        """Take over a setting that was changed, from the next run on; False where this session cannot."""
+        """Take over a setting that was changed, from the next run on; False if this session cannot."""
         name = key.partition(".")[0]
         if name not in NEXT_RUN:
             return False
@@ -325,7 +325,7 @@ class Session:
         return await self.runs.wait()
 
     async def close(self) -> None:
-        """End the run, the model and the journal, in this order. Raises `SessionError` where the disk refuses."""
+        """End the run, the model and the journal, in this order. Raises `SessionError` if the disk refuses."""
         try:
             await self.stop("The session was closed.")
         finally:

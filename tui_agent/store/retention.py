@@ -40,7 +40,7 @@ async def put_away(state_dir: Path, session_id: str, retention_days: int | None,
 async def apply_retention(store: SessionStore, days: int, now: float) -> list[str]:
     """Sessions untouched for `days` go to the trash, and what was there as long is removed. Returns the former.
 
-    Raises `SessionError` where the disk refuses.
+    Raises `SessionError` if the disk refuses.
     """
     if days > 0:
         await empty_trash(store, now - days * _DAY)
@@ -50,7 +50,7 @@ async def apply_retention(store: SessionStore, days: int, now: float) -> list[st
 async def empty_trash(store: SessionStore, before: float) -> list[str]:
     """Remove for good what was deleted before that time, with the checkpoints that only it held.
 
-    Raises `SessionError` where the disk refuses; checkpoints that cannot be dropped stay without complaint.
+    Raises `SessionError` if the disk refuses; checkpoints that cannot be dropped stay without complaint.
     """
     workspaces = {row.id: row.workspace for row in await asyncio.to_thread(store.trash)}
     removed = await asyncio.to_thread(store.empty_trash, before)

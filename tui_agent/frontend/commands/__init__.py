@@ -1,1 +1,1 @@
-"""What the operator can ask for, once for every console."""
+"""Commands of the operator, once for every console."""

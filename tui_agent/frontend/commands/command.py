@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Sequence
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 Answer = str | Awaitable[str]
-"""What is said of a command; empty: it shows by itself."""
+"""The words about a command's effect; empty: it shows by itself."""
 
 Host_contra = TypeVar("Host_contra", contravariant=True)
 
@@ -46,7 +46,7 @@ class Command(Generic[Host_contra]):
     argument: ClassVar[str] = ""
     """How the argument is called in the help; in brackets if it may be left out."""
     values: ClassVar[tuple[str, ...]] = ()
-    """What the argument can be, as far as that is the same everywhere."""
+    """Values of the argument, as far as they are the same everywhere."""
     key: str = ""
     """Textual's name of the key; shown by `key_label`."""
     replay: ClassVar[bool] = False

@@ -1,7 +1,8 @@
 """Commands of the operator's own and of the checkout: Markdown files whose text is sent as a message.
 
-A command is text and nothing else: none runs anything by itself, also where its text looks like a command line. Those
-of a checkout were written by whoever wrote the repository, and are sent only after the operator has read and agreed.
+A command is text and nothing else: none runs anything by itself, even if its text looks like a command line.
+Those of a checkout were written by the authors of the repository, and are sent only after the operator has
+read and agreed.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class CustomCommand:
     name: str
     body: str
     place: str
-    """Where the file is, for people."""
+    """The path of the file, for people."""
     personal: bool
     """The operator's own, and not the checkout's."""
     description: str = ""
@@ -70,7 +71,7 @@ class CustomCommand:
 
     @property
     def to_model(self) -> str:
-        """What follows "it would send this text"; empty for the session's model."""
+        """The words that follow "it would send this text"; empty for the session's model."""
         return f" to the model {self.model}, for this run alone" if self.model else ""
 
     @property
@@ -78,7 +79,7 @@ class CustomCommand:
         return "yours" if self.personal else "of this checkout"
 
     async def check_model(self, session: Session) -> NameCheck:
-        """Whether its model can be called; `message` says what is odd, in words for the operator."""
+        """Check if its model can be called; `message` names an oddity, in words for the operator."""
         check = await session.models.check(self.model) if self.model else NameCheck()
         if not check.message:
             return check
@@ -86,7 +87,7 @@ class CustomCommand:
         return check._replace(message=f"The model of /{self.name}: {one_line(check.message, 400)}{ending}")
 
     async def agreed_to(self, session: Session) -> bool:
-        """Whether it is the operator's own, or its text as it stands now was agreed to."""
+        """True if it is the operator's own, or if its present text was agreed to."""
         return self.personal or bool(await asyncio.to_thread(_answers(session).answer, self.digest))
 
     async def agree(self, session: Session) -> None:
@@ -122,7 +123,7 @@ def _answers(session: Session) -> TrustFile:
 
 @dataclass(frozen=True)
 class CustomCommands:
-    """What was found, by name; and files that hold no command, with the reason."""
+    """The commands that were found, by name; and files that hold no command, with the reason."""
 
     commands: tuple[CustomCommand, ...] = ()
     bad: tuple[tuple[str, str], ...] = ()
@@ -185,7 +186,7 @@ async def read_custom_commands(session: Session) -> CustomCommands:
 async def send_custom_command(host: SessionHost, line: str, otherwise: str) -> str:
     """Send the text of the command that `line` names; one of the checkout is agreed to first, once for each text.
 
-    Raises `ValueError`: `otherwise` where there is none, or why its model cannot be called.
+    Raises `ValueError`: `otherwise` if there is none, or the reason why its model cannot be called.
     """
     session = host.session
     found = (await read_custom_commands(session)).named(line)

@@ -37,8 +37,8 @@ def is_command(line: str) -> bool:
 
 
 def command_behind(text: str, before: str = "") -> str:
-    """Give the command that stands behind a text, where it would be words: in a line of its own, as the last word, or
-    right behind `before`. "": none does.
+    """Give the command that stands behind a text, in a place that would make it words: in a line of its own,
+    as the last word, or right behind `before`. "": none does.
     """
     text = text.strip()
     if names_command(text):

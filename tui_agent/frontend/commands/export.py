@@ -11,7 +11,9 @@ from tui_agent.store.errors import SessionError, disk_error
 
 
 async def export(source: Path, argument: str) -> str:
-    """Write the session in the folder (or file) `source`; where it is then, in words. Raises as `export_file`."""
+    """Write the session in the folder (or file) `source`. Gives a sentence with the place of the export.
+    Raises as `export_file`.
+    """
     return f"The session was written to {await asyncio.to_thread(export_file, source, argument)}"
 
 

@@ -51,7 +51,9 @@ class RewindChoice(NamedTuple):
 
 
 class ForkPlace(NamedTuple):
-    """Where a session would be forked: its folder or file, and its state after event `seq` (None: the last)."""
+    """The point at which a session would be forked: its folder or file, and its state after event `seq`
+    (None: the last).
+    """
 
     parent: Path
     state: RunState
@@ -59,14 +61,16 @@ class ForkPlace(NamedTuple):
 
 
 class Patch(NamedTuple):
-    """What a run changed, as git's patch. `whole`: with all that was done up to the moment that is shown."""
+    """The changes of a run, as git's patch. `whole`: with all changes up to the moment that is shown."""
 
     text: str
     whole: bool = True
 
 
 class Confirmation(NamedTuple):
-    """Whether to do something. `yes`, `no`: a key and what it does; once `over` holds by itself, it is agreed to."""
+    """A question for leave to do something. `yes`, `no`: a key and its effect; once `over` holds by itself,
+    it is agreed to.
+    """
 
     title: str
     text: str
@@ -78,7 +82,7 @@ class Confirmation(NamedTuple):
 Report = Callable[[int], "Iterable[Line]"]
 """Lines, drawn for a width in columns."""
 Written = Callable[[str], "Row | None"]
-"""The row that a text makes, where it makes one."""
+"""The row that a text makes, if it makes one."""
 ForkFrom = Awaitable[tuple["ForkPoint", Sequence["FileChange"]]]
 """The point of a fork, and the files that were otherwise then, as they are being read."""
 
@@ -104,13 +108,13 @@ class Shown(Protocol):
         """Model and policy of the next run; empty for a recording."""
 
     async def place(self) -> ForkPlace:
-        """Where a fork would begin."""
+        """The point at which a fork would begin."""
 
     async def patch(self) -> Patch | None:
-        """What the newest run changed, by tools or commands; None: only its file tools can tell."""
+        """Changes of the newest run, by tools or commands; None: only its file tools can tell."""
 
     async def gather_why(self, seq: int, call_id: str) -> Why:
-        """What the journal tells of an event. Raises `JournalError`, `IndexError`."""
+        """The journal's account of an event. Raises `JournalError`, `IndexError`."""
 
 
 class Host(Protocol):
@@ -118,7 +122,7 @@ class Host(Protocol):
 
     @property
     def shown(self) -> Shown:
-        """What the commands are about."""
+        """The subject of the commands."""
 
     @property
     def on_screen(self) -> bool:
@@ -140,7 +144,7 @@ class Host(Protocol):
     def show_help(self) -> None: ...
 
     async def show_report(self, title: str, draw: Report, columns: int = 80, *, moves: bool = False) -> None:
-        """Lines of so many columns, where there is room; `moves`: they change while they are shown."""
+        """Lines of so many columns, if there is room; `moves`: they change while they are shown."""
 
     async def show_changes(self, files: Sequence[FileDiff], title: str) -> None: ...
 
@@ -153,13 +157,13 @@ class Host(Protocol):
         """One of the saved sessions, other than the one that is shown."""
 
     async def choose_fork(self, reading: ForkFrom) -> ForkChoice | None:
-        """What goes differently in a fork."""
+        """The change that a fork makes."""
 
     def open_session(self, chosen: ChosenSession, changed: frozenset[str] = frozenset()) -> None:
         """Show another session; options of this start in `changed` do not hold there."""
 
     async def leave(self) -> None:
-        """End the console; ask first where a run is under way."""
+        """End the console; ask first if a run is under way."""
 
     def suspend(self) -> None: ...
 
@@ -190,29 +194,29 @@ class SessionHost(Host, Protocol):
         """Messages that wait, the oldest first."""
 
     def unqueue(self, message_id: str) -> bool:
-        """Drop a message; False, and that is said, where it does not wait any more."""
+        """Drop a message; False, with a word about it, if it does not wait any more."""
 
     def put_in_prompt(self, text: str, *, instead: bool = False, restored: bool = False) -> None:
-        """Offer a text for editing, before what stands in the prompt, or `instead` of it. `restored`: it was sent
-        before, and typing replaces it where that can be.
+        """Offer a text for editing, before what stands in the prompt, or `instead` of it. `restored`: it was
+        sent before, and typing replaces it if that can be.
         """
 
     async def edit_prompt(self) -> None:
         """Write the prompt in the operator's editor. Raises `EditorError`."""
 
     def edit_note(self) -> bool:
-        """Edit the note of the request that waits; False where it cannot be edited in its place."""
+        """Edit the note of the request that waits; False if it cannot be edited in its place."""
 
     def keep_note(self) -> None:
         """Take the note as it stands in an open editor."""
 
     async def submit(self, text: str, typed: str | None, model: str, line: str) -> None:
-        """Send a message (see `running.submit`); `line` goes back into the prompt where it cannot be sent."""
+        """Send a message (see `running.submit`); `line` goes back into the prompt if it cannot be sent."""
 
     async def confirm(self, question: Confirmation) -> bool: ...
 
     async def may_end_run(self, what: str) -> bool:
-        """Whether `what`, which ends a run that is under way, is to be done."""
+        """Ask if `what`, which ends a run that is under way, is to be done."""
 
     async def choose(
         self, title: str, rows: Sequence[Row], notice: str = "", written: Written | None = None
@@ -220,7 +224,7 @@ class SessionHost(Host, Protocol):
         """The value of one of the rows, or of what is `written`; None: none was chosen."""
 
     async def choose_rewind(self, choices: Sequence[RewindChoice]) -> RewindPlan | None:
-        """What is to go back, once what it changes was shown."""
+        """The parts that are to go back, chosen after their changes were shown."""
 
     async def choose_background(self, running: Sequence[BackgroundStarted]) -> str:
         """Show the commands that run in the background; the id of one that is to end."""
@@ -238,7 +242,7 @@ class SessionHost(Host, Protocol):
 
 
 class PaneHost(Protocol):
-    """What a screen shows of its session: colours, panes, density."""
+    """The looks of a screen: colours, panes, density."""
 
     @property
     def themes(self) -> Sequence[str]: ...
@@ -262,7 +266,7 @@ class PaneHost(Protocol):
         """Go to a place; with no name, to one that is chosen."""
 
     async def find(self, text: str) -> None:
-        """Find a text in the conversation, and go to where it stands."""
+        """Find a text in the conversation, and go to its place."""
 
 
 class TabHost(Protocol):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tui_agent.models.discovery import Discovery
 
 DEMO, THEME = "demo", "theme"
-"""What else a first start offers."""
+"""Further offers of a first start."""
 
 
 class Offer(NamedTuple):
@@ -28,7 +28,7 @@ class Offer(NamedTuple):
 
 
 async def found_now(settings: Settings) -> list[Row]:
-    """What is there on this machine and in its environment."""
+    """Servers and keys of this machine and its environment."""
     return list(offers(await discovery.discover(settings, os.environ)))
 
 
@@ -65,7 +65,7 @@ def used_last(settings: Settings) -> Row | None:
 
 
 def as_written(typed: str) -> Row | None:
-    """A model by the name that is typed, `PROVIDER/NAME`, with a server's address behind it where it needs one."""
+    """A model by the name that is typed, `PROVIDER/NAME`, with a server's address behind it if it needs one."""
     name, _, address = typed.partition(" ")
     address = address.strip()
     made, _, rest = name.partition("/")

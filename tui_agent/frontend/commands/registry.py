@@ -90,7 +90,7 @@ REPLAY_ACTIONS = (
 BACKWARDS = ("replay-error-back", "replay-verdict-back", "replay-escalation-back")
 """Bindings of the replay that have the key of their action with Shift."""
 BINDABLE = (*(command for command in COMMANDS if not command.needs_argument), *REPLAY_ACTIONS)
-"""What a key can do."""
+"""The effects that a key can have."""
 
 
 def use_keys(chosen: Mapping[str, str]) -> list[str]:
@@ -133,7 +133,7 @@ def shown_key(name: str) -> str:
 def suggestions(
     typed: str, values_of: ValuesOf, offered: Iterable[AnyCommand] = COMMANDS
 ) -> list[Completion]:
-    """What could complete `typed`: commands of those that are offered while the name is open, values after it."""
+    """Completions of `typed`: commands of those that are offered while the name is open, values after it."""
     name, space, argument = typed.removeprefix("/").partition(" ")
     if not space:
         begins = [command for command in offered if command.name.startswith(name.lower())]

@@ -16,7 +16,7 @@ _NEXT_TASK = {
     Mode.STEP: "In the next task every request waits for you.",
     Mode.PAUSED: "The next task waits before its first request.",
 }
-"""What a mode means while no run is under way."""
+"""The meaning of a mode while no run is under way."""
 
 
 class Auto(Command["SessionHost"]):

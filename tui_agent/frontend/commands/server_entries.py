@@ -45,7 +45,7 @@ def key_of(server: str) -> str:
 
 
 def suggestions(typed: str, rows: Iterable[ServerRow]) -> list[Completion]:
-    """What could complete `typed`: a prompt after a slash, a resource where the last word begins with @."""
+    """Completions of `typed`: a prompt after a slash, a resource if the last word begins with @."""
     if typed.startswith("/"):
         return _prompts(typed.removeprefix("/"), rows) if " " not in typed else []
     mention = mentioned(typed)
@@ -58,14 +58,14 @@ def suggestions(typed: str, rows: Iterable[ServerRow]) -> list[Completion]:
             name = f"{key_of(row.name)}:{resource.uri}"
             if wanted in name.lower() or wanted in resource.name.lower():
                 about = resource.description or resource.name
-                # Of a template the operator writes on where its first gap is.
+                # In a template the operator goes on at its first gap.
                 text = name.partition("{")[0] if resource.template else f"{name} "
                 found.append(Completion(f"{before}@{text}", f"@{one_line(name, 60)}", about))
     return found[:_MOST_OFFERED]
 
 
 def mentioned(typed: str) -> tuple[str, str] | None:
-    """What stands before the `@` of the last word, and what is typed after it; None where it has none."""
+    """The text before the `@` of the last word, and the text after it; None if it has none."""
     before, at, word = typed.rpartition("@")
     if not at or (before and not before[-1].isspace()) or any(char.isspace() for char in word):
         return None
@@ -130,7 +130,7 @@ class Invoked:
 
 
 def invoked(line: str, rows: Sequence[ServerRow]) -> Invoked | None:
-    """The prompt that a line `/server:prompt …` asks for; None where it is none. Raises `PromptError`."""
+    """The prompt that a line `/server:prompt …` asks for; None if it is none. Raises `PromptError`."""
     name, _, rest = line.removeprefix("/").strip().partition(" ")
     server, colon, wanted = name.partition(":")
     row = next((row for row in rows if key_of(row.name) == server), None) if colon else None
@@ -172,7 +172,7 @@ def arguments_of(prompt: ServerPrompt, text: str) -> dict[str, str]:
 
 
 def names_a_server(text: str, rows: Sequence[ServerRow]) -> bool:
-    """Whether the text asks for a prompt or a resource of a server."""
+    """True if the text asks for a prompt or a resource of a server."""
     if not text.startswith("/"):
         return bool(mentions(text, rows))
     server, colon, _ = text.removeprefix("/").partition(" ")[0].partition(":")

@@ -45,7 +45,7 @@ class Fork(Command["Host"]):
     replay = True
 
     async def do(self, host: Host, argument: str) -> str:
-        """Fork the session where it is shown, and open the fork."""
+        """Fork the session at the event that is shown, and open the fork."""
         from tui_agent.frontend.commands.host import ChosenSession
         from tui_agent.session.fork import fork_session, read_point
         from tui_agent.store.journal import sessions_folder

@@ -1,4 +1,6 @@
-"""What commands are about: a session that runs, a recording as it is played, another agent's session while it runs."""
+"""Subjects of commands: a session that runs, a recording as it is played, another agent's session while it
+runs.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,7 @@ class ShownSession:
 
 
 class ShownRecording:
-    """A recording, and where it is played; None until it is open."""
+    """A recording, and its position; None until it is open."""
 
     coming = "", ""
 

@@ -1,7 +1,7 @@
-"""What fails now as one story, in three lines; one calm line when all is well.
+"""The present failure as one story, in three lines; one calm line when all is well.
 
-The first line says what failed and why, the second the course it took, the third the ladder, where it stands and what
-comes next if it fails once more.
+The first line names the failure and its cause, the second its course, the third the ladder with the present
+rung and the next one.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _calm(state: RunState, width: int, *, alone: bool) -> Line:
 
 
 def _stuck(state: RunState) -> Span | None:
-    """What goes wrong without a failure: the question that is open about it, or that the run goes in circles."""
+    """Trouble without a failure: the open question about it, or a run that goes in circles."""
     asked, verdict = state.escalation, state.verdict
     if asked is not None:
         about_none = asked.source not in OF_NO_FAILURE
@@ -200,12 +200,12 @@ def _silent(state: RunState) -> bool:
 
 
 def _note_words(state: RunState) -> str:
-    """What becomes of the pending note."""
+    """The state of the pending note."""
     return "the policy would send a note" if state.session.recorded else "the model reads a note next"
 
 
 def incident_name(incident: Incident) -> str:
-    """What failed: the call, or the model's part."""
+    """The thing that failed: the call, or the model's part."""
     if incident.key == MODEL_CALL:
         return "the model call"
     if incident.key == REPLY_FORM:
@@ -214,7 +214,7 @@ def incident_name(incident: Incident) -> str:
 
 
 def _what(state: RunState, incident: Incident, width: int) -> Line:
-    """The call, why it fails, and how often it failed so, in words where they take no room from what fails."""
+    """The call, the cause, and the number of such failures, in words if they take no room from the call."""
     said = headline(incident.newest.message)
     name = incident_name(incident)
     forms = _how_often(state, incident)[0 if width >= _WIDE else -1 :]
@@ -243,7 +243,7 @@ def _how_often(state: RunState, incident: Incident) -> list[str]:
 
 
 def _course(state: RunState, incident: Incident, width: int) -> Line:
-    """Each failure with its step, what was done about it, and where it stands; the newest ones that fit."""
+    """Each failure with its step, the answer to it, and the present state; the newest ones that fit."""
     ends: list[Span] = []
     if _asks_about(state, incident):
         ends = [Span("──▶ ", "operator"), Span("you", "operator bold")]
@@ -283,7 +283,7 @@ def _station(attempt: Attempt, in_new_step: bool) -> list[Span]:
 
 
 def _ladder(state: RunState, incident: Incident, width: int) -> Line:
-    """The rungs: those that were tried, the one where it stands, and what the next failure leads to."""
+    """The rungs: those that were tried, the present one, and the one of the next failure."""
     recovery = state.recovery
     if incident.key == MODEL_CALL:
         return _model_ladder(state, incident, width)
@@ -306,7 +306,7 @@ def _ladder(state: RunState, incident: Incident, width: int) -> Line:
 
 
 def _model_ladder(state: RunState, incident: Incident, width: int) -> Line:
-    """What the policy does about a model that fails, and how far that went."""
+    """The policy's ladder for a model that fails, and the present rung."""
     recovery = state.recovery
     match recovery.policy.model_faults:
         case "retry":
@@ -325,7 +325,7 @@ def _model_ladder(state: RunState, incident: Incident, width: int) -> Line:
 def _rungs(
     ladder: Mapping[str, Rung], reached: Collection[str], here: str, possible: Collection[str] = ()
 ) -> list[Span]:
-    """The rungs that were reached, marked, the one where it stands, and those that are possible besides."""
+    """The rungs that were reached, marked, the present one, and those that are possible besides."""
     spans: list[Span] = [Span("  ")]
     for name, rung in ladder.items():
         if name not in possible and name not in reached and name != here:
@@ -343,7 +343,7 @@ def _rungs(
 
 
 def next_words(state: RunState, incident: Incident) -> str:
-    """What comes next if the same fails once more; empty where nobody can say."""
+    """The next rung if the same fails once more; empty if nobody can say."""
     from tui_agent.core.recovery.forecast import if_it_fails_again
 
     if incident.key in {REPLY_FORM, MODEL_CALL} or _asks_about(state, incident):

@@ -1,4 +1,4 @@
-"""What a rewind would change, in words."""
+"""Changes of a rewind, in words."""
 
 from __future__ import annotations
 
