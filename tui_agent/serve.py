@@ -1,8 +1,8 @@
 """The console in a browser: textual-serve behind a guard, one console of its own for each tab.
 
 textual-serve lets in everybody who reaches it. The guard stands before every path, the websocket and the
-static files included: the address that was printed holds a token, its first use is answered by a cookie, and
-a request that names another host or comes from another page is refused, even if another name was made to lead
+static files included: the address that was printed holds a token, and its first use is answered by a cookie.
+A request that names another host or comes from another page is refused, even if another name was made to lead
 here (DNS rebinding).
 """
 

@@ -1,8 +1,8 @@
 """The process that knows the conversations of other agents and answers their hooks; it ends when nobody comes.
 
-One for each user, at a socket that only that user can open; who connects is asked all the same. Events are taken one
-after another, so that the hooks of one batch, which run at once, cannot get between each other, and one that is slow to
-say what it has to say holds up no other. Its death loses nothing: the next one reads the journals. Keys come with each
+One for each user, at a socket that only that user can open; who connects is asked all the same. Events are
+taken one after another, so that the hooks of one batch, which run at once, cannot get between each other. A
+slow client holds up no other. Its death loses nothing: the next one reads the journals. Keys come with each
 event, so that their values can be masked, and go with it; what is known of a conversation goes with its end.
 """
 

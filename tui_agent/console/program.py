@@ -1,7 +1,7 @@
 """The console as a program: it paints first, loads the rest while the prompt can be used already, and leaves cleanly.
 
-However it is left - by a key, a signal, a wrong configuration, a fault of its own - the terminal is restored,
-the session is closed, and what has to be said stands on the normal screen, without a traceback.
+However it is left (by a key, a signal, a wrong configuration, a fault of its own), the terminal is restored
+and the session closed. Its last words stand on the normal screen, without a traceback.
 """
 
 from __future__ import annotations

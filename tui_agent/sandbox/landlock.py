@@ -1,8 +1,8 @@
 """Locks itself in by Landlock, then becomes the command. Started as a script of its own, never imported.
 
-`python landlock.py RULES COMMAND...`; RULES is JSON: `write` lists paths that may be written, `hidden` those
-that may not even be read, `read` paths within these that may be read all the same, `network` is true if there
-is one, `version` is the newest of Landlock that is acted on (all, if left out). Exit code 125 if the kernel
+`python landlock.py RULES COMMAND...`; RULES is JSON. `write` lists paths that may be written, `hidden` those
+that may not even be read, `read` paths within these that may be read all the same. `network` is true if there
+is one; `version` is the newest of Landlock that is acted on (all, if left out). Exit code 125 if the kernel
 cannot enforce the policy; nothing has run then. Only the standard library is used, which starts in
 milliseconds.
 """

@@ -6,11 +6,11 @@
 | levels | guide below the limit of 3 · from it on: escalate, and the call is blocked until the operator allows it;
 |        | if the run goes on without an operator: guide, and blocked |
 
-A block ends when something has changed since the call failed last, or when a related call (same tool and program)
-fails with another error. What met something that did not answer (`absence`) may also be tried again after a wait, in
-steps or in time, that doubles with each try, and once another call shows that it answers now or may have started it.
-Else only *retry once* and *edit and retry* let a blocked call run, once; after any other answer it is not asked about
-again for being called.
+A block ends when something has changed since the call failed last, or when a related call (same tool and
+program) fails with another error. A call to something that did not answer (`absence`) may also be tried again
+after a wait, in steps or in time, that doubles with each try. It may be tried, too, once another call shows
+that the thing answers now or may have started it. Else only *retry once* and *edit and retry* let a blocked
+call run, once; after any other answer it is not asked about again for being called.
 
 The same failure after a change is a trial (`trials`): it is counted here beside the failures and judged there.
 """

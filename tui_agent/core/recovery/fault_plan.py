@@ -70,10 +70,10 @@ def plan(
 ) -> FaultPlan:
     """Decide what to do about `fault`, which comes after `faults`.
 
-    `fallbacks` are the other models for such a fault in their order, `can_shrink` says whether a smaller window would
-    change the request, `can_write_calls` whether the model may write its calls as text instead, `nearly_full` whether
-    the request came near the model's window; `jitter` is a random number in [0, 1). `now`: seconds since 1970;
-    `on_limit` and `wait_at_most`: what the operator chose for a limit of use.
+    `fallbacks` are the other models for such a fault in their order. `can_shrink`: a smaller window would
+    change the request. `can_write_calls`: the model may write its calls as text instead. `nearly_full`: the
+    request came near the model's window. `jitter` is a random number in [0, 1). `now`: seconds since 1970;
+    `on_limit` and `wait_at_most`: the operator's choices for a limit of use.
     """
     if fault.kind is FaultKind.NO_TOOLS and can_write_calls:
         return FaultPlan("text_calls", "The model cannot call tools: it writes its calls as text from now on")
