@@ -224,7 +224,7 @@ def test_it_never_says_more_than_guide_never_raises_and_says_nothing_twice(
     state, said = ImplicitFailures(), []
     for number, (made, text) in enumerate(steps, 1):
         state = state.apply(step_of(tuple(made), text, number))
-        assert state.verdict(RecoveryState().standing).level in {Level.CONTINUE, Level.GUIDE}
+        assert state.verdict(RecoveryState().standing()).level in {Level.CONTINUE, Level.GUIDE}
         said += [remark.cause for remark in state.remarks]
     assert len(said) == len(set(said))
     state.unproved(answer)

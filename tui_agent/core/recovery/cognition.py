@@ -112,8 +112,7 @@ class CognitiveState(Detector[CognitionParameters]):
 
     def shown(self, policy: CognitionParameters) -> float:
         """Choose the value that the policy goes by: the chance of the next step, or FunnelCanary's confidence."""
-        chance = self.next_step.chance
-        return chance if policy.cognition == "chance" and chance is not None else self.confidence
+        return _shown(self.confidence, self.next_step, policy)
 
     @classmethod
     def rungs(cls, policy: CognitionParameters) -> frozenset[str]:
@@ -140,19 +139,21 @@ class CognitiveState(Detector[CognitionParameters]):
         shapes, repeated = self._shapes_after(iteration, policy, moved=step.any_change)
         # The walk does not go by the chance, which is there to be seen.
         estimates = step.shown or policy.cognition == "chance"
-        changed = evolve(
+        confidence = round(confidence, 6)
+        next_step = self.next_step.apply(iteration) if estimates else self.next_step
+        point = (iteration.number, round(_shown(confidence, next_step, policy), 6))
+        return evolve(
             self,
-            confidence=round(confidence, 6),
-            next_step=self.next_step.apply(iteration) if estimates else self.next_step,
+            confidence=confidence,
+            next_step=next_step,
             stall=stall,
             uncertainties=uncertainties,
             unknown_tool_lines=unknown,
             shapes=shapes,
             repeated=repeated,
             counted=True,
-        )
-        point = (iteration.number, round(changed.shown(policy), 6))
-        return evolve(changed, history=(*self.history, point)[-HISTORY:])._with_strategy(policy)
+            history=(*self.history, point)[-HISTORY:],
+        )._with_strategy(policy)
 
     def _shapes_after(
         self, iteration: Iteration, policy: CognitionParameters, *, moved: bool
@@ -272,6 +273,11 @@ class CognitiveState(Detector[CognitionParameters]):
         policy = standing.policy
         stalled = of_limit(self.stall, policy.stall_threshold, "steps without progress")
         return Account(f"{stalled}, {len(self.uncertainties)} of {policy.uncertainty_limit} unresolved")
+
+
+def _shown(confidence: float, next_step: NextStep, policy: CognitionParameters) -> float:
+    chance = next_step.chance
+    return chance if policy.cognition == "chance" and chance is not None else confidence
 
 
 _RUNGS: dict[str, frozenset[str]] = {

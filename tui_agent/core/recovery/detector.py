@@ -113,6 +113,12 @@ class Detector(ABC, Generic[P]):
     """Other events that it counts, each with what is done: `(self, event, policy) -> Self`."""
     judges_faults: ClassVar[bool] = False
     """It has a verdict on failed model calls, too."""
+    silent: ClassVar[events.VerdictRecord]
+    """Its verdict when it has nothing to say."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.silent = silent(cls.name)
 
     @classmethod
     def has_a_say(cls, policy: P) -> bool:
@@ -151,8 +157,3 @@ class Detector(ABC, Generic[P]):
     def account(self, standing: Standing[P], key: str, tool: str) -> Account:
         """Say what it has counted, for a reader: of the call with this key and tool, if one is asked about."""
         return Account()
-
-    @property
-    def silent(self) -> events.VerdictRecord:
-        """The verdict when there is nothing to say."""
-        return silent(self.name)

@@ -110,17 +110,19 @@ class RecoveryState:
         """Nobody can be asked, and what would be asked about is guided, withheld or done in another way."""
         return not self.operator_present and self.on_escalation == "continue"
 
-    @property
-    def standing(self) -> Standing[RecoveryPolicy]:
-        """How the run stands, for the detectors."""
-        return Standing(self.policy, self.operator_present, self.goes_on, self.detectors)
+    def standing(self, detectors: Detectors | None = None) -> Standing[RecoveryPolicy]:
+        """Tell how the run stands, with these detectors or those that it has."""
+        return Standing(
+            self.policy,
+            self.operator_present,
+            self.goes_on,
+            self.detectors if detectors is None else detectors,
+        )
 
-    def verdicts(self) -> Iterator[events.VerdictRecord]:
-        """Ask each detector that the policy uses what it says now."""
-        standing, active = self.standing, self.with_a_say
-        for detector in self.detectors:
-            if detector.name in active:
-                yield detector.verdict(standing)
+    def verdicts_of(self, detectors: Detectors) -> tuple[events.VerdictRecord, ...]:
+        """Ask these detectors what they say, as far as the policy uses them."""
+        standing, active = self.standing(detectors), self.with_a_say
+        return tuple([one.verdict(standing) for one in detectors if one.name in active])
 
     def strongest(self) -> events.VerdictRecord:
         """Choose the verdict that counts: the highest level, ties in the order of the detectors."""
@@ -129,11 +131,11 @@ class RecoveryState:
     def subject(self) -> Subject | None:
         """Find the call that the strongest verdict is about, if it is about one."""
         kind = _NAMED.get(self.strongest().detector)
-        return None if kind is None else self.of(kind).subject(self.standing)
+        return None if kind is None else self.of(kind).subject(self.standing())
 
     def accounts(self, key: str, tool: str) -> Iterator[tuple[str, Account]]:
         """Name each detector with what it has counted, of the call with this key and tool if one is asked about."""
-        standing = self.standing
+        standing = self.standing()
         for detector in self.detectors:
             yield detector.name, detector.account(standing, key, tool)
 

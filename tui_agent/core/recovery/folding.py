@@ -152,7 +152,8 @@ def _ended(state: RecoveryState, event: events.IterationFinished, names: frozens
         wanted=state.wanted,
         shown=names is _EVERY,
     )
-    ended = evolve(
+    detectors = tuple([one.apply(step) if one.name in names else one for one in state.detectors])
+    return evolve(
         state,
         pending=(),
         rejected=None,
@@ -163,9 +164,9 @@ def _ended(state: RecoveryState, event: events.IterationFinished, names: frozens
         polls=polls,
         changes=changes,
         failed_since_success=_failed_since_success(state, last),
-        detectors=tuple(one.apply(step) if one.name in names else one for one in state.detectors),
+        detectors=detectors,
+        last_verdicts=state.verdicts_of(detectors),
     )
-    return evolve(ended, last_verdicts=tuple(ended.verdicts()))
 
 
 def _failed_since_success(state: RecoveryState, last: Iteration) -> bool:
@@ -177,7 +178,7 @@ def _failed_since_success(state: RecoveryState, last: Iteration) -> bool:
 
 def _model_faulted(state: RecoveryState, event: events.ModelFaulted) -> RecoveryState:
     faulted = _hears(state, event)
-    standing = faulted.standing
+    standing = faulted.standing()
     found = [
         detector.verdict(standing)
         for detector, before in zip(faulted.detectors, state.detectors, strict=True)

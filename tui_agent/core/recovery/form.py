@@ -102,8 +102,8 @@ class FormErrors(Detector[FormParameters]):
                 written=written,
             )
         if any(result.status in _EXECUTED for result in iteration.results):
-            clean = FormErrors(written=written)
-            return clean if clean != self else self
+            counted = self.count or self.cut or self.row or self.broken
+            return FormErrors(written=written) if counted or written != self.written else self
         if not self.broken and written == self.written:
             return self
         return evolve(self, broken=False, written=written)

@@ -28,4 +28,7 @@ def only_looks(facts: ToolFacts, arguments: Mapping[str, Any]) -> bool:
 
 def says_much(text: str) -> bool:
     """True if a result is long enough to answer one question only."""
-    return len(text) >= _SHORTEST and len(" ".join(text[: 100 * _SHORTEST].split())) >= _SHORTEST
+    if len(text) < _SHORTEST:
+        return False
+    # Nearly every text says enough at its beginning.
+    return any(len(" ".join(text[: many * _SHORTEST].split())) >= _SHORTEST for many in (4, 100))
