@@ -536,6 +536,22 @@ async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_
         assert (asked.result().decision, asked.result().rules) == ("everywhere", ("bash(make *)",))
 
 
+async def test_a_reason_that_is_more_than_the_mode_stands_on_the_card_beside_the_rules() -> None:
+    async with live() as console:
+        for why, shown in (
+            ("2 files that git does not have would be lost (9 bytes): a.txt, b\x1b[2J", True),
+            ("VS Code obeys it by itself, so it is asked about by itself", True),
+            ("--approve ask: no rule applies", False),
+        ):
+            asked = console.ask(why=why)
+            await console.card_takes_keys()
+            assert ("asks because" in console.shown()) is shown
+            assert "\x1b" not in console.shown()
+            assert "a, w and g allow" in console.shown()
+            asked.cancel()
+            await console.until(lambda: console.card is None)
+
+
 async def test_what_a_rule_covers_is_indented_below_its_mark_where_it_is_wrapped() -> None:
     async with live((60, 30)) as console:
         console.ask(others=(("bash(make *)",), ("bash",)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -281,3 +282,36 @@ async def test_undo_takes_back_message_by_message_and_redo_brings_back_one_by_on
             await live.press("enter")
             await live.until(lambda files=files: content(live) == files)
         await live.until(lambda: tasks(live) == BOTH_TASKS)
+
+
+async def test_undo_brings_back_what_commands_took_away_that_git_does_not_have(tmp_path: Path) -> None:
+    commands = (
+        "git clean -ffdqx", "rm -rf data private", ": > notes.txt; for f in data/*; do : > $f; done",
+        "mv src.py notes.txt", "git checkout -- .", "git stash -u -q",
+    )  # fmt: skip
+    workspace = tmp_path / "workspace"
+    for folder in ("data", "private"):
+        (workspace / folder).mkdir(parents=True)
+        for number in range(40):
+            (workspace / folder / f"{number}.bin").write_bytes(bytes([number]) * 1_000)
+    turns = [turn for each in commands for turn in (command(each), "done")]
+    files = {".gitignore": "private/\n", "src.py": "x = 1\n", "notes.txt": "notes\n"}
+    async with real_live(tmp_path, turns, files=files) as live:
+        who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+        for words in (("init", "-q"), ("add", ".gitignore", "src.py"), (*who, "commit", "-qm", "a")):
+            subprocess.run(["git", *words], cwd=workspace, check=True)
+        (workspace / "src.py").write_text("x = 2\n")
+        before = everything(workspace)
+        for number, each in enumerate(commands):
+            await live.run(f"task {number}")
+            assert everything(workspace) != before, each
+            await open_screen(live, "/undo")
+            await live.press("enter")
+            await live.until(lambda number=number: live.screen.prompt.text == f"task {number}")
+            assert everything(workspace) == before, each
+            live.screen.prompt.put("")
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and ".git" not in path.parts)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}

@@ -24,7 +24,7 @@ from tui_agent.frontend.lines.glyphs import EMPTY, FULL
 from tui_agent.frontend.lines.passages import Choice, Passage
 from tui_agent.permissions.offers import examples, in_short, rules_in_words
 from tui_agent.runtime.operator import ApprovalReply
-from tui_agent.terminal_text import reveal
+from tui_agent.terminal_text import one_line, reveal
 
 if TYPE_CHECKING:
     from tui_agent.frontend.operator import ApprovalQuestion
@@ -41,6 +41,8 @@ CHOICES = (
 
 
 LASTING = frozenset(choice.value for choice in CHOICES if choice.lasting)
+_LONGEST_WHY = 400
+"""Characters of the reason why a call is asked about."""
 _AT_ONCE = frozenset("yn")
 
 
@@ -80,11 +82,12 @@ class ApprovalCard(Card):
         return key in _AT_ONCE and self.stood_quiet()
 
     def _remarks(self) -> Iterable[Passage]:
-        """What the lasting choices would allow, or why none is offered."""
+        """Say why it asks if that is more than the mode, and what the lasting choices would allow."""
         asked = self.question.asked
+        by_mode = asked.why.startswith("--approve ")
+        if asked.why and not (by_mode and asked.rules):
+            yield Passage(f"asks because: {one_line(asked.why, _LONGEST_WHY)}", "muted" if by_mode else "warn")
         if not asked.rules:
-            if asked.why:
-                yield Passage(f"asks because: {asked.why}", "muted")
             return
         for number, rules in enumerate(self._offers):
             chosen = number == self._offer
