@@ -35,7 +35,7 @@ from tui_agent.core.events import (
     ToolFailed,
 )
 from tui_agent.core.fold import fold
-from tui_agent.frontend.lines.approval import subject
+from tui_agent.frontend.lines.approval import held_whole, subject
 from tui_agent.frontend.lines.escalation import (
     EarlierFailure,
     attempts_before,
@@ -1278,13 +1278,21 @@ async def test_what_a_command_left_is_taken_back_unless_it_is_kept_by_its_letter
         why="git runs it (core.hookspath in ~/.gitconfig)",
         number=2,
         line="touch MARKER",
+        text="#!/bin/sh\ntouch MARKER\nsecond\n",
+    )
+    other = HeldFile(
+        path=".envrc", why="direnv obeys it by itself", number=1, line="a", text="a\n.x:\n 1 b\n"
+    )
+    whole = [(passage.number, passage.text) for passage in held_whole((hook, other))]
+    assert whole[-4:] == [("", ".envrc:"), ("1", "a"), ("2", ".x:"), ("3", " 1 b")], (
+        "no line is taken for a heading"
     )
     async with live() as console:
-        asked = console.ask(held=(hook,), preview="#!/bin/sh\ntouch MARKER\nsecond", rules=())
+        asked = console.ask(held=(hook, other), rules=())
         await console.card_appears()
         await console.time_passes(1.5)
         shown = " ".join(console.shown().split())
-        assert "Keep what the command left?" in shown
+        assert "Keep 2 files that the command left?" in shown
         assert ".githooks/pre-commit · git runs it" in shown
         assert "second" not in shown
         for key in keys:
@@ -1292,7 +1300,7 @@ async def test_what_a_command_left_is_taken_back_unless_it_is_kept_by_its_letter
             if len(key) == 1 and not asked.done() and "second" not in console.shown():
                 await console.press("enter")  # a letter may mark only
             if key == "s":
-                assert "second" in console.shown()
+                assert "2 touch MARKER" in console.shown(), "each file has its own numbers"
         if not asked.done():
             await console.press("enter")
         assert (await asked).decision == decision

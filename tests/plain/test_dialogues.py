@@ -199,10 +199,11 @@ def left(**changes: Any) -> ApprovalAsked:
             why="git runs it (core.hookspath in ~/.gitconfig)",
             number=2,
             line="touch MARKER",
+            text="#!/bin/sh\n\x1b[2Kwhole",
         ),
         HeldFile(path="a\x1b[2K.envrc", why="direnv obeys it by itself", number=1, line="evil"),
     )
-    return asked(rules=(), others=(), held=files, preview="#!/bin/sh\n\x1b[2Kwhole", **changes)
+    return asked(rules=(), others=(), held=files, **changes)
 
 
 @pytest.mark.parametrize(

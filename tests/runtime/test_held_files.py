@@ -67,7 +67,7 @@ async def test_what_is_kept_stands_byte_for_byte_counts_as_a_change_and_is_asked
     (file,) = asked.held
     assert (file.path, file.number, file.line) == (".envrc", 3, "touch MARKER")
     assert "direnv" in file.why
-    assert HOOK in asked.preview
+    assert file.text == HOOK
     assert operator.there == []
     kept = workspace / ".envrc"
     assert kept.read_text() == HOOK

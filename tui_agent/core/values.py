@@ -246,6 +246,8 @@ class HeldFile(Value):
     """Of the line."""
     line: str = ""
     """The first one of the file that is new."""
+    text: str = ""
+    """The whole of it."""
 
 
 class ParentPoint(Value):

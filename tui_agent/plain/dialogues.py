@@ -16,7 +16,7 @@ from tui_agent.core.names import POLICIES
 from tui_agent.frontend.lines import approval as approval_text
 from tui_agent.frontend.lines import escalation as escalation_text
 from tui_agent.frontend.lines import server_question as server_text
-from tui_agent.frontend.lines.passages import Choice, Passage, Row, blanks_said, is_plain, numbered
+from tui_agent.frontend.lines.passages import Choice, Passage, Row, blanks_said, is_plain
 from tui_agent.permissions.offers import examples, rules_in_words
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, ServerReply
 from tui_agent.session.fork import DROP, ForkChoice, fork_choice
@@ -114,7 +114,7 @@ def _held(asked: ApprovalAsked) -> Dialogue[ApprovalReply]:
             case (("k" | "y" | "yes"), ""):
                 return ApprovalReply("once")
             case "s", "":
-                said = indented(shown(numbered(asked.preview)))
+                said = indented(shown(approval_text.held_whole(asked.held)))
             case "?", "":
                 said = question
             case "", "":

@@ -79,10 +79,15 @@ async def _answer(
             call_id=id_,
             tool=tool,
             input=dict(arguments),
-            preview="\n\n".join(f"{one.path}:\n{file.left.content.decode()}" for one, file in files),
             held=tuple(
-                events.HeldFile(path=one.path, why=one.why, number=one.number, line=one.line)
-                for one, _ in files
+                events.HeldFile(
+                    path=one.path,
+                    why=one.why,
+                    number=one.number,
+                    line=one.line,
+                    text=file.left.content.decode(),
+                )
+                for one, file in files
             ),
         )
     )

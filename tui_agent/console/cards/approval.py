@@ -86,7 +86,9 @@ class ApprovalCard(Card):
         asked = self.question.asked
         by_mode = asked.why.startswith("--approve ")
         if asked.why and not (by_mode and asked.rules):
-            yield Passage(f"asks because: {one_line(asked.why, _LONGEST_WHY)}", "muted" if by_mode else "warn")
+            yield Passage(
+                f"asks because: {one_line(asked.why, _LONGEST_WHY)}", "muted" if by_mode else "warn"
+            )
         if not asked.rules:
             return
         for number, rules in enumerate(self._offers):

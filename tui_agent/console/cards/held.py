@@ -1,4 +1,4 @@
-"""The card of what a command left for programs outside to run: whether it may stand."""
+"""The card that asks if what a command left for programs outside to run may stand."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from tui_agent.console.cards.card import Card
 from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
 from tui_agent.console.looks.hints import key_line
-from tui_agent.frontend.lines.approval import KEEP, held_files, held_title
-from tui_agent.frontend.lines.passages import numbered
+from tui_agent.frontend.lines.approval import KEEP, held_files, held_title, held_whole
 from tui_agent.runtime.operator import ApprovalReply
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ class HeldCard(Card):
     def picked(self, value: str) -> None:
         if value == "show":
             body = self.query_one(CardBody)
-            body.remark(list(numbered(self.question.asked.preview)))
+            body.remark(list(held_whole(self.question.asked.held)))
             body.redraw()
             body.refresh(layout=True)
             self.call_after_refresh(lambda: body.scroll_to(y=body.subject_lines, animate=False))

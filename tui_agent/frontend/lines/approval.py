@@ -36,6 +36,13 @@ def held_files(held: Sequence[HeldFile]) -> Iterable[Passage]:
     yield Passage(f"{what} out of the way until you answer; no answer takes back.", "muted")
 
 
+def held_whole(held: Sequence[HeldFile]) -> Iterable[Passage]:
+    """Each of them from its first line to its last, with the numbers of its lines."""
+    for file in held:
+        yield Passage(f"{one_line(file.path, 200)}:", "bold")
+        yield from numbered(file.text.removesuffix("\n"), always=True)
+
+
 def subject(preview: str, arguments: Mapping[str, Any]) -> Iterable[Passage]:
     """The preview, then every argument that it does not show in full: text as text, line by line."""
     command = arguments.get("command")

@@ -30,10 +30,10 @@ GAP = Passage("")
 """An empty line between two parts of a text, given up if rows are scarce."""
 
 
-def numbered(text: str) -> Iterable[Passage]:
-    """Text as it stands, its lines numbered if there are several."""
+def numbered(text: str, *, always: bool = False) -> Iterable[Passage]:
+    """Text as it stands, its lines numbered if there are several, or `always`."""
     lines = text.split("\n")
-    if len(lines) == 1:
+    if len(lines) == 1 and not always:
         return [Passage(text, "code", verbatim=True)]
     return _without_gaps(
         Passage(line, "code", verbatim=True, number=str(number)) for number, line in enumerate(lines, 1)
