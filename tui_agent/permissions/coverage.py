@@ -1,4 +1,4 @@
-"""Whether a rule is about a command: one that allows covers it as strictly as its words say, one that narrows is about
+"""The commands that a rule is about: one that allows covers a command as strictly as its words say, one that narrows
 whatever resembles it, however it is written. Which rule decides on a call is said in `judge`.
 """
 
@@ -29,7 +29,7 @@ MOST_SUGGESTED = 1_000
 
 
 def covers(rule: PermissionRule, command: SimpleCommand, inside: Callable[[Word], bool]) -> bool:
-    """Whether an allowing rule covers this command, as strictly as its words do. `inside`: of an argument, whether it
+    """Tell if an allowing rule covers this command, as strictly as its words do. `inside`: of an argument, whether it
     leads nowhere out of the workspace.
     """
     patterns = list(rule.words)
@@ -66,7 +66,7 @@ def covers(rule: PermissionRule, command: SimpleCommand, inside: Callable[[Word]
 
 
 def _known(patterns: Sequence[str], command: SimpleCommand) -> tuple[str, Program] | None:
-    """What is known of the program, unless the rule is about the interpreter itself, as somebody wrote by hand."""
+    """Look the program up, unless the rule is about the interpreter itself, as somebody wrote by hand."""
     known = known_program(command.words)
     if known is None or known[0] in tables().rules or patterns[: known[0].count(" ") + 1] == known[0].split():
         return known
@@ -74,7 +74,7 @@ def _known(patterns: Sequence[str], command: SimpleCommand) -> tuple[str, Progra
 
 
 def literal_glob(word: Word) -> str:
-    """The glob that means this word and no other."""
+    """Make the glob that means this word and no other."""
     return re.sub(r"([*?\[])", r"[\1]", word.text)
 
 
@@ -82,7 +82,7 @@ _LONG_FORMS = {"--recursive": "r", "--force": "f", "--all": "a"}
 
 
 def resembles(rule: PermissionRule, command: SimpleCommand) -> str:
-    """Whether a rule that narrows is about this command, however it is written: yes, perhaps, or "".
+    """Tell if a rule that narrows is about this command, however it is written: yes, perhaps, or "".
 
     A program counts in any folder, options in any order, joined or apart; options that the rule does not name
     make no difference.
@@ -120,7 +120,7 @@ def resembles(rule: PermissionRule, command: SimpleCommand) -> str:
 
 
 def _options(words: Sequence[Word]) -> tuple[set[str], list[Word]]:
-    """The options of a command, joined ones taken apart, and its other words."""
+    """Split a command into its options, joined ones taken apart, and its other words."""
     options: set[str] = set()
     rest: list[Word] = []
     for place, word in enumerate(words):
@@ -145,7 +145,7 @@ _LONGEST_JOINED = 5
 
 
 def _without_globals(words: Sequence[Word]) -> Sequence[Word]:
-    """Git's words without the options before its subcommand."""
+    """Leave out git's options before its subcommand."""
     if not words or base_name(words[0].text) != "git":
         return words
     behind = behind_options([word.text for word in words[1:]], GIT_OPTIONS)
@@ -153,7 +153,7 @@ def _without_globals(words: Sequence[Word]) -> Sequence[Word]:
 
 
 def suggested_rule(command: SimpleCommand, inside: Callable[[Word], bool]) -> str:
-    """The rule that would allow this command: as a known program's, or as these words alone."""
+    """Write the rule that would allow this command: as a known program's, or as these words alone."""
     known = known_program(command.words)
     if known is not None and not known[1].changes:
         rule = PermissionRule(Decision.ALLOW, "", "", COMMAND_TOOL, f"{known[0]} *")

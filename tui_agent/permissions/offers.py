@@ -1,4 +1,4 @@
-"""What a permission rule covers, in words; and the rules, from narrow to wide, that an approval may leave behind."""
+"""Permission rules in words, and the rules, from narrow to wide, that an approval may leave behind."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SUBCOMMAND_WORDS = 2
 
 
 def in_words(rule: PermissionRule, *, whole: bool = False) -> str:
-    """What a rule covers, without the rule itself. `whole`: with every option that it takes."""
+    """Say what a rule covers, without the rule itself. `whole`: with every option that it takes."""
     if rule.decision is Decision.ALLOW:
         return _allowed(rule, whole=whole)
     verb = "never run" if rule.decision is Decision.DENY else "always ask"
@@ -114,13 +114,13 @@ def _allowed(rule: PermissionRule, *, whole: bool) -> str:
 
 
 def _known(name: str) -> Program | None:
-    """What is known of the program that has exactly this name."""
+    """Look up the program that has exactly this name."""
     found = known_program([Word(word) for word in name.split()])
     return found[1] if found is not None and found[0] == name else None
 
 
 def in_short(texts: Sequence[str]) -> str:
-    """What rules that allow cover, in a few words: to choose from several."""
+    """Say in a few words what rules that allow cover: to choose from several."""
     rules = [parse_rule(Decision.ALLOW, text, "") for text in texts]
     if all(rule.tool == COMMAND_TOOL and not rule.covers_all for rule in rules):
         patterns = [rule.pattern or "" for rule in rules]
@@ -133,7 +133,7 @@ def _has_family(patterns: Sequence[str]) -> bool:
 
 
 def examples(texts: Sequence[str], arguments: Mapping[str, Any]) -> tuple[str, str]:
-    """A call that rules from a card cover, and one that they do not; both in words, commands in backquotes."""
+    """Give a call that rules from a card cover, and one that they do not; both in words, commands in backquotes."""
     rule = parse_rule(Decision.ALLOW, next((text for text in texts if text.endswith(" *)")), texts[0]), "")
     pattern, tool = rule.pattern or "", rule.tool
     if tool == COMMAND_TOOL and rule.covers_all:
@@ -167,7 +167,7 @@ def _place(pattern: str) -> str:
 
 
 def offers(tool: str, arguments: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """Sets of rules for a call, from narrow to wide. Whether one lets it run is for `Permissions` to say."""
+    """Make sets of rules for a call, from narrow to wide. `Permissions` says if one lets it run."""
     if tool == COMMAND_TOOL:
         yield from _for_command(str(arguments.get("command", "")))
     elif isinstance(url := arguments.get("url"), str):
@@ -213,7 +213,7 @@ _FAMILIES = (4, 3, 2, 1)
 
 
 def _pattern(command: SimpleCommand, length: int | None) -> str:
-    """The pattern of a command's first words with any arguments; None: of these words alone. "" for none."""
+    """Write the pattern of a command's first words with any arguments (None: of these words alone); "" for none."""
     words = command.words
     if not words or command.assignments or any(word.kind != "literal" for word in words[: length or None]):
         return ""
@@ -232,7 +232,7 @@ def _pattern(command: SimpleCommand, length: int | None) -> str:
 
 
 def rules_in_words(texts: Sequence[str]) -> str:
-    """Rules that allow, each with what it covers. An exact call is not repeated: it stands beside them."""
+    """Say of rules that allow what each covers. An exact call is not repeated: it stands beside them."""
     said: dict[str, list[str]] = {}
     for text in texts:
         rule = parse_rule(Decision.ALLOW, text, "")

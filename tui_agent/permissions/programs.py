@@ -1,6 +1,6 @@
-"""What is known of programs: which arguments keep one to what its name says, which one runs another, which writes.
+"""Programs that are known: the arguments that keep one to its name, those that run another one, those that write.
 
-Tables and their reading; which rule applies to a command is decided in `judge`.
+The larger tables stand in `programs.toml`. Which rule applies to a command is decided in `judge`.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from tui_agent.shell_programs import FILE_WRITERS, FRONTS, RUNNERS, SHELLS, WRAP
 
 @dataclass(frozen=True)
 class Program:
-    """What may follow the name of a program (or of its subcommand) for the call to do no more than the name says."""
+    """Words that may follow a program's name, or its subcommand's, in a call that does no more than the name says."""
 
     options: frozenset[str] | None = None
-    """The options that may stand there; None: any, because none of them runs or writes anything."""
+    """Options that may stand there; None: any, because none of them runs or writes anything."""
     letters: str = ""
     """One-letter options that may be joined (`-xvs`)."""
     sets: bool = True
-    """Whether `NAME=value` may stand there; else only with a number, because the value may be run."""
+    """`NAME=value` may stand there; else only with a number, because the value may be run."""
     changes: bool = False
-    """Whether its calls change different things, so that allowing one does not suggest to allow them all."""
+    """Its calls change different things, so allowing one does not suggest to allow them all."""
     such: str = "other-file"
     """Arguments that it takes, as an example."""
     never: str = "../other-file"
     """Arguments that it does not take, as an example."""
 
     def takes(self, word: str) -> bool:
-        """Whether this argument may be there."""
+        """Tell if this argument may be there."""
         if not word.startswith("-") or word == "--":
             return not word.startswith("@") and (
                 self.sets or re.fullmatch(r"[^=]*|\w+=\d*", word) is not None
@@ -48,7 +48,7 @@ class Program:
         return joined is not None and all(letter in self.letters for letter in joined[1])
 
     def listed(self) -> str:
-        """The options in words."""
+        """Name the options, for a person."""
         if self.options is None:
             return "any options"
         known = [f"-{letter}" for letter in self.letters] + sorted(self.options)
@@ -106,7 +106,7 @@ _STEP = re.compile(
 
 
 def known_program(words: Sequence[Word]) -> tuple[str, Program] | None:
-    """What is known of a command's program, with its name: one word, with its subcommand two, through another three
+    """Look a command's program up, with its name: one word, with its subcommand two, through another three
     (`python3 -m pytest`, `npm run test`) or four.
     """
     texts = [word.text for word in takewhile(lambda word: word.kind == "literal", words[:4])]
@@ -123,12 +123,12 @@ def known_program(words: Sequence[Word]) -> tuple[str, Program] | None:
 
 
 def stays_inside(word: Word) -> bool:
-    """Whether an argument cannot lead out of the workspace."""
+    """Tell if an argument cannot lead out of the workspace."""
     return word.kind != "unknown" and (word.text in SINKS or not LEADS_OUT.search(word.text))
 
 
 def becomes_no_option(word: Word) -> bool:
-    """Whether no file that a wildcard finds could be taken for an option."""
+    """Tell if no file that a wildcard finds could be taken for an option."""
     return word.kind == "literal" or word.text[0] not in "-*?["
 
 
@@ -139,7 +139,7 @@ _CHANGES_THE_SHELL = frozenset({
 
 
 def changes_the_shell(command: SimpleCommand) -> bool:
-    """Whether what comes after it in the same command may mean something else."""
+    """Tell if what comes after it in the same command may mean something else."""
     return command.program in _CHANGES_THE_SHELL
 
 
@@ -150,7 +150,7 @@ _SET = re.compile(r"[-+][eux]+|[-+]e?u?o|pipefail|errexit|nounset")
 
 
 def is_neutral(command: SimpleCommand) -> bool:
-    """Whether it changes nothing, so that it may go along with what is allowed (`cd src && …`)."""
+    """Tell if it changes nothing, so that it may go along with what is allowed (`cd src && …`)."""
     name, rest = command.program, command.words[1:]
     if name not in _NEUTRAL or command.assignments:
         return False
@@ -168,7 +168,7 @@ _OF_TWO = frozenset(
 
 
 def _tests_plainly(words: Sequence[Word]) -> bool:
-    """Whether no word can be `-v` or `-R`, which look a variable up: its index may run a command. A word that is not
+    """Tell if no word can be `-v` or `-R`, which look a variable up: its index may run a command. A word that is not
     known stands behind an operator, or before one of two operands.
     """
     if any(word.text in {"-v", "-R"} for word in words):
@@ -183,7 +183,7 @@ def _tests_plainly(words: Sequence[Word]) -> bool:
 
 
 def names_a_folder(word: Word) -> bool:
-    """Whether the argument of `cd` is a folder: `-` and `+1` are those before, an option is none."""
+    """Tell if the argument of `cd` is a folder: `-` and `+1` are those before, an option is none."""
     return word.kind == "literal" and word.text[:1] not in {"", "-", "+"}
 
 
@@ -196,7 +196,7 @@ _HIDDEN = re.compile(r"[`\[]|\$\(")
 
 
 def sets_harmlessly(assignment: str, *, for_programs: bool) -> bool:
-    """Whether a variable changes nothing about what runs. `for_programs`: it is handed to them."""
+    """Tell if a variable changes nothing about what runs. `for_programs`: it is handed to them."""
     name, _, value = assignment.partition("=")
     if _HIDDEN.search(value) and "'" in value:
         return False
@@ -242,17 +242,17 @@ _HAVE_AN_INTERPRETER = frozenset({
 
 
 def runs_code(name: str) -> bool:
-    """Whether a program of that name is an interpreter, or has one for its arguments."""
+    """Tell if a program of that name is an interpreter, or has one for its arguments."""
     return name in SHELLS or name in _HAVE_AN_INTERPRETER or interprets(name)
 
 
 def runs_another(name: str) -> bool:
-    """Whether a program of that name may run one that stands in its arguments."""
+    """Tell if a program of that name may run one that stands in its arguments."""
     return name in _OPAQUE or name in _RUNS_AFTER
 
 
 def runs_its_input(command: SimpleCommand) -> bool:
-    """Whether what it runs comes from its standard input, so that its own words say nothing."""
+    """Tell if what it runs comes from its standard input, so that its own words say nothing."""
     name = base_name(command.program)
     if name in {"xargs", "parallel"}:
         return True
@@ -260,7 +260,7 @@ def runs_its_input(command: SimpleCommand) -> bool:
 
 
 def within(command: SimpleCommand) -> SimpleCommand | None:
-    """What a program that does nothing but run another runs; None where it is not such a one, or not clearly."""
+    """Give the command that a wrapper such as `nice` runs; None if this is no such program, or not clearly."""
     entry = _TRANSPARENT.get(command.program)
     if entry is None or command.assignments:
         return None
@@ -295,8 +295,8 @@ def within(command: SimpleCommand) -> SimpleCommand | None:
 
 
 def places_of_programs(command: SimpleCommand) -> Sequence[int]:
-    """The words that may be the name of a program which is run, for rules that forbid: the first, and all arguments
-    of what runs them.
+    """Find the words that may name a program which is run, for rules that forbid: the first, and all arguments of what
+    runs them.
     """
     name, words = base_name(command.program), command.words
     after = _RUNS_AFTER.get(name)
@@ -314,7 +314,7 @@ MOST_WRAPPERS = 16
 
 
 def hides_its_program(command: SimpleCommand) -> bool:
-    """Whether its words do not say which program runs: `$x`, `sudo $x`, `eval "$x"`, `bash -c "$x"`."""
+    """Tell if its words do not say which program runs: `$x`, `sudo $x`, `eval "$x"`, `bash -c "$x"`."""
     words, at = command.words, 0
     for _ in range(MOST_WRAPPERS):
         if at >= len(words):
@@ -336,7 +336,7 @@ def hides_its_program(command: SimpleCommand) -> bool:
 
 
 def scripts_within(command: SimpleCommand) -> tuple[list[str], bool]:
-    """Shell scripts among the arguments, and whether running them is all that the command does."""
+    """Find shell scripts among the arguments, and tell if running them is all that the command does."""
     words = command.words
     if (
         command.program in SHELLS
@@ -356,7 +356,7 @@ def scripts_within(command: SimpleCommand) -> tuple[list[str], bool]:
 
 
 def _joined_by_eval(words: Sequence[Word]) -> str:
-    """What the first `eval` among the words would run: all that follows; "" without one."""
+    """Give the text that the first `eval` among the words would run: all that follows; "" without one."""
     place = next((place for place, word in enumerate(words) if word.text == "eval"), len(words))
     return " ".join(word.text for word in words[place + 1 :] if word.kind == "literal")
 
@@ -371,7 +371,7 @@ _EDITS_IN_PLACE = re.compile(r"-[a-zA-Z]*i|--in-place")
 
 
 def writes_its_arguments(command: SimpleCommand, place: int = 0) -> bool:
-    """Whether it may change the files that it is given; `place`: where its program stands."""
+    """Tell if it may change the files that it is given. `place`: that of its program among the words."""
     if place >= len(command.words) or command.words[place].kind != "literal":
         return False
     name = base_name(command.words[place].text)

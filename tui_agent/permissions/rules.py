@@ -38,7 +38,7 @@ _SENDS = frozenset(name for name, uses in OF_RULES.items() if Use.SENDS in uses.
 
 @dataclass(frozen=True)
 class PermissionRule:
-    """`text` as it was written; `origin` says where, in words a person can follow."""
+    """One rule: its `text` as it was written, and its `origin` in words that a person can follow."""
 
     decision: Decision
     text: str
@@ -51,13 +51,13 @@ class PermissionRule:
         return f"{self.decision} {self.text} ({self.origin})"
 
     def names(self, tool: str) -> bool:
-        """Whether it is about this tool, whatever the call."""
+        """Tell if it is about this tool, whatever the call."""
         if {self.tool, tool} <= WRITES or (self.pattern is not None and {self.tool, tool} <= READS):
             return True
         return fnmatchcase(tool, self.tool)
 
     def concerns(self, tool: str, use: Use) -> bool:
-        """Whether it is about this tool, or about any tool that uses an argument so."""
+        """Tell if it is about this tool, or about any tool that uses an argument so."""
         if self.names(tool):
             return True
         match use:
@@ -76,18 +76,18 @@ class PermissionRule:
 
     @property
     def covers_all(self) -> bool:
-        """Whether it applies to every call of its tools."""
+        """It applies to every call of its tools."""
         return self.pattern is None or self.pattern in {"*", "**"}
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The pattern as a command: its words, each a glob; () where it is an exact command."""
+        """The pattern as a command: its words, each a glob; () if it is an exact command."""
         if (self.pattern or "").startswith(EXACTLY):
             return ()
         return tuple(shlex.split(self.pattern or "", posix=True))
 
     def may_begin_with(self, word: Word) -> bool:
-        """Whether a command whose program is this word may be one that the rule is about."""
+        """Tell if a command whose program is this word may be one that the rule is about."""
         first = self.words[0] if self.words else ""
         if word.kind != "literal" or first in {"*", "**"} or "=" in first:
             return True
@@ -101,7 +101,7 @@ class PermissionRule:
         return f"{glob.escape(home)}{pattern[1:]}" if pattern == "~" or pattern.startswith("~/") else pattern
 
     def matches_path(self, path: str) -> bool:
-        """Whether the path glob matches `path`, relative to the workspace or absolute."""
+        """Tell if the path glob matches `path`, relative to the workspace or absolute."""
         if self.covers_all:
             return True
         pattern = self.path_pattern
@@ -110,16 +110,16 @@ class PermissionRule:
         return any(path_pattern(one).fullmatch(path.removeprefix("/")) for one in _with_inside(pattern))
 
     def matches_domain(self, host: str) -> bool:
-        """Whether the pattern matches a host: itself, or `*.domain` for those below it."""
+        """Tell if the pattern matches a host: itself, or `*.domain` for those below it."""
         return self.covers_all or fnmatchcase(host.lower().rstrip("."), (self.pattern or "").lower())
 
     def is_exactly(self, command: str) -> bool:
-        """Whether the pattern is this command, letter by letter."""
+        """Tell if the pattern is this command, letter by letter."""
         return self.pattern is not None and self.pattern == exact_pattern(command)
 
 
 def names_file(rule: PermissionRule, path: str) -> bool:
-    """Whether a rule allows a file, relative to the workspace, by its own name or by that of the folder for whose sake
+    """Tell if a rule allows a file, relative to the workspace, by its own name or by that of the folder for whose sake
     it is special (`.vscode/**`), and not by a wildcard.
     """
     parts = path.split("/")
@@ -133,7 +133,7 @@ def names_file(rule: PermissionRule, path: str) -> bool:
 
 
 def host_of(url: str) -> str:
-    """The host that an address names; "" where it names none."""
+    """Read the host from an address; "" if it names none."""
     try:
         parts = urlsplit(url)
         return (parts.hostname or "").rstrip(".") if parts.scheme in {"http", "https", "ftp", "ssh"} else ""
@@ -150,7 +150,7 @@ def _with_inside(pattern: str) -> tuple[str, ...]:
 
 
 def parse_rule(decision: Decision, text: str, origin: str) -> PermissionRule:
-    """A rule from its text. Raises `ValueError` with what is wrong with it."""
+    """Read a rule from its text. Raises `ValueError` with what is wrong with it."""
     found = _RULE.fullmatch(text.strip())
     if found is None:
         raise ValueError(f"{text!r} is no rule: write `tool` or `tool(pattern)`, as `bash(pytest *)`")
@@ -176,17 +176,17 @@ EXACTLY = "="
 
 
 def exact_pattern(command: str) -> str:
-    """The pattern that matches one command as it stands."""
+    """Write the pattern that matches one command as it stands."""
     return f"{EXACTLY}{command.strip()}"
 
 
 def literal_pattern(words: Sequence[Word]) -> str:
-    """The pattern that matches these words alone."""
+    """Write the pattern that matches these words alone."""
     return " ".join(shlex.quote(re.sub(r"([*?\[])", r"[\1]", word.text)) for word in words)
 
 
 def word_matches(pattern: str, text: str) -> bool:
-    """Whether one word of a pattern matches one word of a command."""
+    """Match one word of a pattern with one word of a command."""
     return fnmatchcase(text, pattern)
 
 
@@ -196,7 +196,7 @@ def words_match(
     covered: Callable[[Word], bool],
     same: Callable[[str, Word], bool],
 ) -> bool:
-    """Whether a command's words fit a pattern's, of which `*` takes any number that are `covered`, `**` any at all."""
+    """Match a command's words with a pattern's, of which `*` takes any number that are `covered`, `**` any at all."""
     reachable = {0}
     for word in words:
         after: set[int] = set()

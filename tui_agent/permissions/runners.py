@@ -36,7 +36,7 @@ _PLAIN_SUBCOMMANDS = {
 
 
 def runs_what_it_is_given(command: SimpleCommand, prefix: int) -> bool:
-    """Whether what follows the first `prefix` words may be a program in itself, so that no rule should cover it all."""
+    """Tell if the words behind the first `prefix` may be a program, so that no rule should cover them all."""
     known = known_program(command.words[:prefix])
     if known is not None and len(known[0].split()) == prefix:
         return False

@@ -37,7 +37,7 @@ def effects_of(journal: Iterable[events.Event]) -> list[Effect]:
 
 
 def rule_uses(folder: Path, rules: Iterable[PermissionRule]) -> Counter[str]:
-    """How often each rule let a call run or refused one, by its decision and text."""
+    """Count how often each rule let a call run or refused one, by its decision and text."""
     recorded = read_journal(folder).events
     steps = (event.event if isinstance(event, events.LaneEvent) else event for event in recorded)
     said = [

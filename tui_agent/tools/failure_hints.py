@@ -1,7 +1,7 @@
-"""What would help with a failure if the error itself does not say it: hints for the errors of `failure_hints.toml`.
+"""Hints: what would help with a failed command, if its error does not say it. The errors stand in `failure_hints.toml`.
 
-A hint knows the workspace: it names the file, script or interpreter that is there, and where there is one the call that
-is ready to be made. It is bounded, and made in bounded time. Patterns look at one line each, the last one first: of a
+A hint knows the workspace: it names the file, script or interpreter that is there, and the call that is ready to be
+made, if there is one. It is bounded, and made in bounded time. Patterns look at one line each, the last one first: of a
 traceback at its end alone, of a test run at its errors, and never at what a program logs. A configuration adds
 patterns of its own in front.
 """
@@ -31,8 +31,8 @@ _LOOKED_AT = 4_000
 _LINE = 400
 _MOST_LINES = 160
 _CONFIGURED_LINE, _CONFIGURED_LINES = 200, 40
-"""What the patterns of a configuration see: lines of an error, at most so many and so long. With the bounds on
-the patterns themselves (`config.sections.HintRule`) none can take noticeable time."""
+"""Bounds of the lines of an error that the patterns of a configuration see: so long, and so many. With the bounds on the
+patterns themselves (`config.sections.HintRule`) none can take noticeable time."""
 _LONGEST = 500
 _LONGEST_CALL = 300
 _SMALL_FILE = 200_000
@@ -52,7 +52,7 @@ class _Failure:
 
     @property
     def name(self) -> str:
-        """What the pattern caught in its group."""
+        """The text that the pattern caught in its group."""
         return str(self.match[self.match.lastindex or 0]).strip("'\"`‘’")
 
     @property
@@ -61,7 +61,7 @@ class _Failure:
         return re.search(r"(?:^|[;&|\n(]\s*)(?:cd|pushd)\s", self.command) is not None
 
     def has(self, *paths: str) -> str:
-        """The first of these paths that is in the workspace; "" for none."""
+        """Give the first of these paths that is in the workspace; "" for none."""
         return next((path for path in paths if self._exists(path)), "")
 
     def _exists(self, path: str) -> bool:
@@ -71,14 +71,14 @@ class _Failure:
             return False
 
     def runs(self, path: str) -> bool:
-        """Whether a file of the workspace may be executed as it is."""
+        """Tell if a file of the workspace may be executed as it is."""
         try:
             return os.access(self.workspace.resolve(path), os.X_OK)
         except WallError:
             return False
 
     def text(self, path: str) -> str:
-        """A small file of the workspace; "" where it cannot be read."""
+        """Read a small file of the workspace; "" if it cannot be read."""
         try:
             with self.workspace.open(self.workspace.resolve(path)) as stream:
                 return stream.read(_SMALL_FILE).decode("utf-8", "replace")
@@ -86,20 +86,21 @@ class _Failure:
             return ""
 
     def near(self, name: str) -> list[str]:
-        """Paths of the workspace that may be meant by a missing one, the likeliest first: of the same name elsewhere,
-        or of almost the same."""
+        """Find paths of the workspace that may be meant by a missing one, the likeliest first: those of the same name
+        elsewhere, or of almost the same.
+        """
         found = nearest_paths(self.workspace, name)
         return [path for path in found if _are_alike(_base(name), _base(path))]
 
     def again(self, command: str) -> str:
-        """The call that makes this command, in a sentence; "" for the one that has just failed, and for long ones."""
+        """Say the call that makes this command; "" for the one that has just failed, and for long ones."""
         if command == self.command or "\n" in command or not command:
             return ""
         call = f"bash {json.dumps({'command': command}, ensure_ascii=False)}"
         return f" Try: {call}" if len(call) <= _LONGEST_CALL else ""
 
     def with_instead(self, name: str, other: str) -> str:
-        """The same command with another path in the place of one, where that is sure to be harmless; else a call
+        """Say the same command with another path in the place of one, if that is sure to be harmless; else a call
         that reads it."""
         word = re.compile(rf"(?<![\w./-]){re.escape(name)}(?![\w/-]|\.\w)")
         if len(word.findall(self.command)) == 1 and not self.went_elsewhere:
@@ -119,7 +120,7 @@ def _base(path: str) -> str:
 
 
 def _are_alike(one: str, other: str) -> bool:
-    """Whether one name may be a slip for the other, a kind of file for one of almost the same letters."""
+    """Tell if one name may be a slip for the other, a kind of file for one of almost the same letters."""
     kinds = one.rpartition(".")[2], other.rpartition(".")[2]
     if ("." in one) != ("." in other) or difflib.SequenceMatcher(None, *kinds).ratio() < _KINDS_ALIKE:
         return False
@@ -134,7 +135,7 @@ _CHANGES = re.compile(
 
 
 class _Row(NamedTuple):
-    """What to say of errors of one kind: a text, or the function that makes it."""
+    """The hint for errors of one kind: a text, or the name of the function that makes it."""
 
     hint: str = ""
     says: str = ""
@@ -145,7 +146,7 @@ class _Row(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """What `failure_hints.toml` holds."""
+    """The content of `failure_hints.toml`."""
 
     patterns: Sequence[tuple[_Row, re.Pattern[str]]]
     packages: Mapping[str, str]
@@ -174,7 +175,7 @@ def hint_for(
     workspace: Workspace,
     extra: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """What would help with this failure; "" where nothing is known or the error says it already.
+    """Say what would help with this failure; "" if nothing is known or the error says it already.
 
     `extra`: (pattern, hint) pairs of the configuration, which come first. Reads the disk: call it in a thread.
     """
@@ -222,7 +223,7 @@ _SAYS_NOTHING = re.compile(
 
 
 def _speaking(message: str) -> Iterator[str]:
-    """The lines that say what went wrong, the last one first."""
+    """Give the lines that say what went wrong, the last one first."""
     lines = [_COLOURS.sub("", line[:_LINE]).rstrip() for line in message.splitlines()]
     if lines and _TIMED_OUT.search(lines[0]):
         yield lines[0]
@@ -239,7 +240,7 @@ def _speaking(message: str) -> Iterator[str]:
 
 
 def _end_of_traceback(lines: Sequence[str]) -> int:
-    """Where the last traceback names its exception; what stands above it led there and is not the failure."""
+    """Find the line in which the last traceback names its exception; what stands above it led there."""
     last = max(at for at, line in enumerate(lines) if line == _TRACEBACK)
     following = range(last + 1, len(lines))
     return next((at for at in following if _EXCEPTION.match(lines[at])), last)
@@ -270,7 +271,7 @@ def _missing_module(failure: _Failure) -> str:
 
 
 def _place_of_module(failure: _Failure, path: str) -> str | None:
-    """The folder of the workspace from which a module can be imported; None where the workspace has none such."""
+    """Find the folder of the workspace from which a module can be imported; None if there is none."""
     base = path.rpartition("/")[2]
     for found in (*nearest_paths(failure.workspace, f"{path}.py"), *nearest_paths(failure.workspace, path)):
         named = found.removesuffix(".py")
@@ -334,7 +335,7 @@ _RUNNERS = {"py": "python3", "js": "node", "mjs": "node", "rb": "ruby", "pl": "p
 
 
 def _runner(failure: _Failure, path: str) -> str:
-    """What runs a script: by its first line, else by the end of its name; "" where neither says it."""
+    """Name the program that runs a script: by its first line, else by the end of its name; "" if neither says it."""
     first = failure.text(path)[:200].partition("\n")[0]
     named = re.match(r"#!\s*\S*?(\w+)(?:\s+(\w+))?\s*$", first)
     by_line = (named[2] if named[1] == "env" and named[2] else named[1]) if named else ""
@@ -344,7 +345,7 @@ def _runner(failure: _Failure, path: str) -> str:
 
 
 def _run_as(failure: _Failure, name: str, path: str) -> str:
-    """How a script of the workspace is run that was called by `name`, with the call."""
+    """Say how a script of the workspace is run that was called by `name`, with the call."""
     how = f"./{path}" if failure.runs(path) else f"{_runner(failure, path) or 'bash'} {path}"
     words = failure.command.split()
     at = words.index(name) if words.count(name) == 1 else -1
@@ -441,7 +442,7 @@ _REMOVES = re.compile(r"\b(?:rm|rmdir|unlink|shred)\b")
 
 
 def _outside(failure: _Failure, name: str) -> str:
-    """A path outside of the workspace helps nobody there, where its end is inside or the command goes there by cd."""
+    """Say that a path is outside of the workspace, if its end is inside or the command goes there by cd."""
     parts = [part for part in name.split("/") if part]
     ends = ("/".join(parts[at:]) for at in range(1, min(len(parts), 12)))
     inside = next((end for end in ends if failure.has(end)), "")
@@ -552,4 +553,4 @@ _SAID_BY: Mapping[str, Callable[[_Failure], str]] = {
         _not_permitted,
     )
 }  # fmt: skip
-"""What a row of the table names as the function that says its hint."""
+"""The functions that rows of the table name."""

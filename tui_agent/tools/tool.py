@@ -1,4 +1,4 @@
-"""What a tool is: a name, a schema, an effect, and a coroutine from arguments to a result."""
+"""The interface of a tool: a name, a schema, an effect, and a coroutine from arguments to a result."""
 
 from __future__ import annotations
 

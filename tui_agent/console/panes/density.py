@@ -64,11 +64,11 @@ class Lookups:
         return self.calls > 1 and not self.unfolded
 
     def hides(self, index: int) -> bool:
-        """Whether the block at `index`, one of its own, is not drawn."""
+        """Tell if the block at `index`, one of its own, is not drawn."""
         return self.folded and index != self.first
 
     def add(self, index: int, entry: CallEntry, how: Looks) -> None:
-        """The next call, at `index`, of which `looks_by` says `how`."""
+        """Take the next call, at `index`, of which `looks_by` says `how`."""
         self.last = index
         self.calls += 1
         self._searches += how == "search"
@@ -76,7 +76,7 @@ class Lookups:
 
     @property
     def words(self) -> str:
-        """What was done, in a line."""
+        """The looks in a line: how many of each kind."""
         read, listed = (sum(how == kind for how, _ in self._seen) for kind in ("file", "folder"))
         times = {1: "once", 2: "twice"}.get(self._searches, f"{self._searches:,} times")
         done = (
@@ -88,5 +88,5 @@ class Lookups:
 
     @property
     def names(self) -> str:
-        """What was looked at, the newest first, so that a line that is cut names what is looked at now."""
+        """The things that were looked at, the newest first, so that a line that is cut names the last one."""
         return ", ".join(name for _, name in reversed(self._seen) if name)
