@@ -132,7 +132,7 @@ async def test_what_a_search_found_through_a_link(
         f"#!/bin/sh\ncase \"$*\" in *--files*) printf {names};; *) cat <<'EOF'\n{lines}\nEOF\nesac\n"
     )
     (programs / "rg").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     found = (await box.call("grep", pattern="x")).content
     assert (
         found
@@ -169,7 +169,7 @@ async def test_checkpoints_while_links_are_swapped(
         (workspace / "a.txt").write_text("inside\n")
         (programs / "git").write_text(GIT.format(outside=outside))
         (programs / "git").chmod(0o755)
-        monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+        monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
         policy = SandboxPolicy.around(workspace, state / "s1" / "tmp", state_dir=state, show=(str(programs),))
         checkpoints = Checkpoints(state, workspace, "s1")
         checkpoints.inside(Sandbox(mechanism, policy))

@@ -70,7 +70,14 @@ def supervised(
     return done
 
 
+BY_HAND = {
+    "bubblewrap": "`python -m pytest tests/sandbox tests/adversarial -k bubblewrap` with bwrap 0.8 or newer on PATH"
+}
+"""How to run what is skipped, by mechanism."""
+
+
 def needed(mechanism: Mechanism) -> None:
-    """Skip where the mechanism does not work."""
+    """Skip if the mechanism does not work, and say how it can be run."""
     if (trial := _trial(mechanism)).why:
-        pytest.skip(f"{mechanism} does not work here: {trial.why}")
+        how = f"; by hand {BY_HAND[mechanism]}" if mechanism in BY_HAND else ""
+        pytest.skip(f"{mechanism} does not work here: {trial.why}{how}")
