@@ -83,6 +83,50 @@ def test_small_disks(row: Attack, tmp_path: Path) -> None:
     assert tried[0]["refused"] > 0, "there was room after all"
 
 
+HOME_COMMANDS = {
+    "run": (("run", "hello", "--model", "scripted"), "read-only"),
+    "sessions": (("sessions",), "read-only"),
+    "playbook": (("playbook", "list"), "Nothing is known yet"),
+    "rules": (("permissions", "list"), "No rule is set"),
+    "hook": (("hook",), ""),
+}
+
+
+@attacks(
+    *(
+        Attack(f"home_is_read_only_{name}", f"`agent-tui {' '.join(command)}` under a home that is mounted read-only",
+               "It says so in words, or does its work; a hook answers the agent as ever", slow=True,
+               value=(command, said))
+        for name, (command, said) in HOME_COMMANDS.items()
+    )
+)  # fmt: skip
+def test_home_is_read_only(row: Attack, tmp_path: Path) -> None:
+    if not may_mount(tmp_path):
+        pytest.skip("nothing can be mounted here: that needs root, or user namespaces")
+    command, said = row.value
+    home, workspace = tmp_path / "home", tmp_path / "w"
+    home.mkdir()
+    workspace.mkdir()
+    mounted = 'mount --bind "$HOME" "$HOME" && mount -o remount,bind,ro "$HOME" && exec "$@"'
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "AGENT_TUI_"))}
+    done = subprocess.run(
+        [*NAMESPACE, "sh", "-c", mounted, "sh", sys.executable, "-m", "tui_agent", *command],
+        cwd=workspace,
+        env={**kept, "HOME": str(home), "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "x"},
+        input=json.dumps(
+            {"hook_event_name": "PreToolUse", "session_id": "x", "tool_name": "Bash", "tool_input": {}}
+        ),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    everything = done.stdout + done.stderr
+    assert said in everything, everything
+    assert "Traceback" not in everything
+    assert done.returncode in ({0} if said != "read-only" else {2}), everything
+
+
 DAMAGED = {
     "nested": b"[" * 200_000,
     "numbers": b"9" * 6_000,

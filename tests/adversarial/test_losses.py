@@ -98,6 +98,12 @@ SCRIPTED = {
     "ruby": ("ruby -e 'File.delete(\"notes.txt\")'", "notes.txt"),
     "truncate_of_many": ("truncate -s 0 src/a.py local.db", "local.db"),
     "a_download": ("curl -s -o notes.txt http://127.0.0.1:9/", "notes.txt"),
+    "a_here_string": ("sh <<< 'rm -rf drafts'", "drafts/a.md"),
+    "a_here_string_for_python": ("python3 <<< \"import os; os.remove('notes.txt')\"", "notes.txt"),
+    "a_trap": ("trap 'rm -rf drafts' EXIT", "drafts/a.md"),
+    "tar_that_removes": ("tar --remove-files -cf x.tar drafts", "drafts/a.md"),
+    "zip_that_moves": ("zip -rm x.zip notes.txt", "notes.txt"),
+    "sponge": ("sort notes.txt | sponge notes.txt", "notes.txt"),
     "rsync_that_deletes": ("rsync -a --delete src/ drafts/", "drafts/a.md"),
 }
 HELD = {"clean_in_a_shell", "the_folder_above", "truncate_of_many"}

@@ -57,8 +57,8 @@ _TAKE_AWAY = _DELETE | {
     "wget",
 }
 _RUN_ANOTHER = frozenset({
-    "busybox", "chrt", "command", "doas", "env", "exec", "fakeroot", "flock", "ionice", "nice", "nohup", "parallel",
-    "setsid", "stdbuf", "sudo", "taskset", "time", "timeout", "toybox", "xargs",
+    "busybox", "chrt", "command", "coproc", "doas", "env", "exec", "fakeroot", "flock", "ionice", "nice", "nohup",
+    "parallel", "setsid", "stdbuf", "sudo", "taskset", "time", "timeout", "toybox", "xargs",
 })  # fmt: skip
 _NAMED_BY_INPUT = frozenset({"xargs", "parallel"})
 _LIST_ALL = frozenset({"fd", "find", "git", "ls"})
@@ -95,7 +95,7 @@ class _Script:
             words = [word for found in known for word in found]
             if program == "cd" and len(words) == 1:
                 self.folder = _joined(self.folder, words[0].text)
-            elif program in SHELLS or program == "eval":
+            elif program in SHELLS or program in {"eval", "trap"}:
                 yield from self._of_scripts(self._scripts(program, words))
             elif interprets(program):
                 for code in self._scripts(program, words):
@@ -127,8 +127,8 @@ class _Script:
 
     def _scripts(self, program: str, words: Sequence[Word]) -> list[str]:
         """List what a shell or another interpreter is given to run: as an argument, by a here-document or a pipe."""
-        if program == "eval":
-            return [" ".join(word.text for word in words)]
+        if program in {"eval", "trap"}:
+            return [" ".join(word.text for word in words[: 1 if program == "trap" else None])]
         option = r"-[a-z]*c" if program in SHELLS else r"-[a-zA-Z]*[ceEr]|--eval|--run|eval"
         given = [script.text for before, script in pairwise(words) if re.fullmatch(option, before.text)]
         if given or any(not word.text.startswith("-") for word in words):
@@ -150,6 +150,7 @@ class _Script:
 
 
 _HERE = re.compile(r"<<-?[^\S\n]*(['\"]?)(\w+)\1")
+_HERE_STRING = re.compile(r"<<<[^\S\n]*(?:'([^']*)'|\"([^\"]*)\"|(\S+))")
 _MOST_BODIES = 20
 _QUOTED = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"")
 _GLOBBED = re.compile(r"<([^<>\s]*\*[^<>\s]*)>")
@@ -164,7 +165,9 @@ _RUNS = re.compile(r"system|subprocess|popen|exec|spawn|\bsh\b", re.IGNORECASE)
 
 
 def _bodies(text: str) -> Iterator[str]:
-    """List the here-documents of a script."""
+    """List the here-documents and here-strings of a script."""
+    for found in islice(_HERE_STRING.finditer(text), _MOST_BODIES):
+        yield found[1] or found[2] or found[3]
     for begun in islice(_HERE.finditer(text), _MOST_BODIES):
         lines = text[begun.end() :].split("\n")[1:]
         yield "\n".join(takewhile(lambda line, end=begun[2]: line.strip("\t") != end, lines))  # type: ignore[misc]
@@ -222,16 +225,6 @@ class _Arguments:
 def _of_program(program: str, given: _Arguments, folder: Path) -> Iterator[Aim]:
     plain = given.plain
     match program:
-        case _ if program in _DELETE:
-            yield from _places(plain, folder)
-        case "tee" if not given.has("a", "--append"):
-            yield from _places(plain, folder)
-        case "dd":
-            yield from _places([Word(one.text[3:]) for one in plain if one.text.startswith("of=")], folder)
-        case "curl":
-            yield from _places(given.of("-o", "--output"), folder)
-        case "wget":
-            yield from _places(given.of("-O", "--output-document"), folder)
         case "mv" | "cp" | "install" | "rsync" if not given.has("n", "--no-clobber"):
             into = given.of("-t", "--target-directory")
             yield from _written_over([*(one for one in plain if one not in into), *into], folder)
@@ -245,6 +238,28 @@ def _of_program(program: str, given: _Arguments, folder: Path) -> Iterator[Aim]:
             yield Aim(folder)
         case "git":
             yield from _of_git(list(given.words), folder)
+        case _:
+            yield from _places(_named(program, given), folder)
+
+
+def _named(program: str, given: _Arguments) -> Sequence[Word]:
+    """List the arguments by which a program is told what to delete, or to write over."""
+    match program:
+        case _ if program in _DELETE:
+            return given.plain
+        case "tee" | "sponge":
+            return given.plain if not given.has("a", "--append") else ()
+        case "tar":
+            return given.plain if given.has("--remove-files") else ()
+        case "zip":
+            return given.plain[1:] if given.has("m", "--move") else ()
+        case "dd":
+            return [Word(one.text[3:]) for one in given.plain if one.text.startswith("of=")]
+        case "curl":
+            return given.of("-o", "--output")
+        case "wget":
+            return given.of("-O", "--output-document")
+    return ()
 
 
 def _deletes(given: _Arguments, *options: str) -> bool:
