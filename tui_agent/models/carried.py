@@ -69,11 +69,11 @@ class OwnFields:
     def add(self, delta: Any) -> None:
         """Look at a delta, or at a whole message, of a dictionary's form or of a model's."""
         for name in _REASONING_FIELDS:
-            if not self.reasoning_name and isinstance(_value(delta, name), str):
+            if not self.reasoning_name and isinstance(of(delta, name), str):
                 self.reasoning_name = name
-        calls = _value(delta, "tool_calls")
+        calls = of(delta, "tool_calls")
         for at, call in enumerate(calls if isinstance(calls, Sequence) else ()):
-            index, own_id = _value(call, "index"), str(_value(call, "id") or "")
+            index, own_id = of(call, "index"), str(of(call, "id") or "")
             key = at if index is None else index
             known = self._by_index.get(key)
             if known is None or (own_id and known.id and own_id != known.id):
@@ -92,8 +92,9 @@ class OwnFields:
         return tuple(dict(by_id.get(call.id, {})) for call in calls)
 
 
-def _value(source: Any, name: str) -> Any:
-    return source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
+def of(value: Any, name: str) -> Any:
+    """A field of a library's object, or of plain data."""
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
 def _own(call: Any) -> dict[str, Any]:

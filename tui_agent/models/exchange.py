@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from tui_agent.models.assembly import ReplyAssembler
-from tui_agent.models.carried import CarriedPieces, OwnFields, split_id
+from tui_agent.models.carried import CarriedPieces, OwnFields, of, split_id
 from tui_agent.models.lessons import Learning
 from tui_agent.models.protocol import Delta, ModelRequest
 from tui_agent.models.routes import Route
@@ -222,11 +222,6 @@ class Exchange:
         if stream is not None:
             with suppress(Exception):
                 await stream.aclose()
-
-
-def of(value: Any, name: str) -> Any:
-    """A field of a library's object, or of plain data."""
-    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
 def finish_of(choice: Any) -> str | None:

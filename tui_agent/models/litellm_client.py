@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from tui_agent.models import litellm_setup
+from tui_agent.models.carried import of
 from tui_agent.models.chat_client import ChatClient, chosen_headers
-from tui_agent.models.exchange import Exchange, of
+from tui_agent.models.exchange import Exchange
 from tui_agent.models.habits import Habits
 from tui_agent.models.kept_habits import HabitBook
 from tui_agent.models.lessons import Learning

@@ -92,7 +92,7 @@ class OpenAIClient(ChatClient):
 def load() -> Any:
     """The package `openai`, with its HTTP library guarded. Raises `ImportError` when missing.
 
-    A chat needs a twentieth of the types that the package imports, and not its other HTTP library: half of the time.
+    A chat needs a sixth of the types that the package imports, and not its other HTTP library: a sixth of the time.
     """
     with packages_when_asked("openai.types"), as_if_missing("aiohttp"):
         openai = imported(_import)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any
 
+from tui_agent.models.carried import of
 from tui_agent.models.chat_events import ENDED
-from tui_agent.models.exchange import of, texts
+from tui_agent.models.exchange import texts
 from tui_agent.models.usage import is_sound
 
 if TYPE_CHECKING:

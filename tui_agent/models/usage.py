@@ -48,10 +48,13 @@ def cost(price: Price, prompt: int | None, completion: int | None, cached: int |
 
 def figures(usage: Any) -> dict[str, Any]:
     """The figures of a usage that can be read, in the form they came in; nothing for what is no table."""
-    if not isinstance(usage, Mapping):
-        dump = getattr(usage, "model_dump", None)
-        usage = dump(exclude_none=True, warnings=False) if callable(dump) else {}
-    return _readable(usage, _DEEPEST)
+    return _readable(_table(usage), _DEEPEST)
+
+
+def _table(usage: Any) -> Any:
+    """A usage as a mapping, if a library made an object of it."""
+    dump = getattr(usage, "model_dump", None)
+    return dump(exclude_none=True, warnings=False) if callable(dump) else usage
 
 
 def _readable(table: Any, deep: int) -> dict[str, Any]:
@@ -69,9 +72,7 @@ def _readable(table: Any, deep: int) -> dict[str, Any]:
 
 def is_sound(usage: Any) -> bool:
     """Whether every count of tokens in it is one, so that a library may read it too."""
-    if not isinstance(usage, Mapping):
-        dump = getattr(usage, "model_dump", None)
-        usage = dump(exclude_none=True, warnings=False) if callable(dump) else None
+    usage = _table(usage)
     return isinstance(usage, Mapping) and all(
         _sound_field(str(name), value) for name, value in usage.items() if value is not None
     )
