@@ -163,15 +163,31 @@ async def test_keys_and_arrows_give_the_same_decisions() -> None:
             assert console.screen.focused is console.screen.prompt
 
 
-async def test_a_denial_carries_its_reason() -> None:
+@pytest.mark.parametrize(
+    ("keys", "reason"),
+    [
+        (("n", *"o", "comma", "space", *"use", "space", *"tox"), "no, use tox"),
+        (("n",), ""),
+        (("n", "backspace", *"too", "space", *"risky"), "too risky"),
+        (("n", "space", *"ot", "backspace", "backspace"), "n"),
+        (("n", *"ever", "escape", "n"), ""),
+    ],
+    ids=["typed on", "alone", "taken out", "with a gap", "after all"],
+)
+async def test_no_that_acts_at_once_is_the_first_letter_of_what_is_typed_on(
+    keys: tuple[str, ...], reason: str
+) -> None:
     async with live() as console:
         asked = console.ask()
-        await console.card_takes_keys()
-        await console.press("n")
-        await console.type("too risky")
+        await console.card_appears()
+        await console.time_passes(1.0)
+        for key in keys:
+            await console.press(key)
+            if key == "escape":
+                await console.time_passes(1.0)
         await console.press("enter")
         await console.until(asked.done)
-        assert (asked.result().decision, asked.result().reason) == ("deny", "too risky")
+        assert (asked.result().decision, asked.result().reason) == ("deny", reason)
 
 
 async def test_esc_in_the_reason_goes_back_to_the_choices_and_interrupts_nothing() -> None:
@@ -180,7 +196,8 @@ async def test_esc_in_the_reason_goes_back_to_the_choices_and_interrupts_nothing
         asked = console.ask()
         await console.card_takes_keys()
         await console.press("n")
-        await console.until(lambda: "Enter deny  Esc back  ^C interrupt" in console.shown())
+        reason = "Enter deny  type on n…  Esc back  ^C interrupt"
+        await console.until(lambda: reason in console.shown())
         await console.press("escape")
         assert ("interrupt",) not in console.session.done
         await console.until(lambda: "Esc prompt  ^C interrupt" in console.shown())
@@ -225,13 +242,13 @@ async def test_a_draft_of_the_arguments_stays_and_can_be_undone_and_each_field_b
         console.ask(input={"path": "a.py", "content": "x = 1\n\ty = 2\n", "mode": 3})
         await console.card_takes_keys()
         await console.choose("e")
-        await console.until(lambda: len(console.card.query("TextArea")) == 3)
-        texts = [area.text for area in console.card.query("TextArea")]
+        await console.until(lambda: len(console.card.query("ArgumentsEditor TextArea")) == 3)
+        texts = [area.text for area in console.card.query("ArgumentsEditor TextArea")]
         assert texts == ["a.py", "x = 1\n\ty = 2\n", "3"]
         assert "content" in console.shown()
-        for area in console.card.query("TextArea"):
+        for area in console.card.query("ArgumentsEditor TextArea"):
             assert area.cursor_location == area.document.end
-        last = console.card.query("TextArea").last()
+        last = console.card.query("ArgumentsEditor TextArea").last()
         last.focus()
         await console.press("{")
         assert last.text == "3{"
@@ -239,10 +256,10 @@ async def test_a_draft_of_the_arguments_stays_and_can_be_undone_and_each_field_b
         await console.until(lambda: "mode: Not JSON" in console.shown())
         await console.choose("escape", "e")
         await console.until(lambda: "Not JSON" not in console.shown())
-        assert [area.text for area in console.card.query("TextArea")] == [*texts[:2], "3{"]
+        assert [area.text for area in console.card.query("ArgumentsEditor TextArea")] == [*texts[:2], "3{"]
         last.focus()
         await console.press("ctrl+underscore")
-        assert [area.text for area in console.card.query("TextArea")] == texts
+        assert [area.text for area in console.card.query("ArgumentsEditor TextArea")] == texts
 
 
 async def test_a_text_in_which_something_hides_is_edited_as_json() -> None:
@@ -250,8 +267,8 @@ async def test_a_text_in_which_something_hides_is_edited_as_json() -> None:
         asked = console.ask(input={"command": "rm x \r ls"})
         await console.card_takes_keys()
         await console.choose("e")
-        await console.until(lambda: console.card.query("TextArea"))
-        assert console.card.query_one("TextArea").text == '"rm x \\r ls"'
+        await console.until(lambda: console.card.query("ArgumentsEditor TextArea"))
+        assert console.card.query_one("ArgumentsEditor TextArea").text == '"rm x \\r ls"'
         await console.press("ctrl+s")
         await console.until(asked.done)
         assert asked.result().input is None
@@ -1169,7 +1186,9 @@ async def test_a_paste_into_the_answer_comes_once_and_with_all_its_lines() -> No
         field = console.card.query_one("AnswerField")
         field.post_message(Paste("pasted one\r\npasted two\rpasted three"))
         await console.until(lambda: field.value)
-        assert field.value == "pasted one pasted two pasted three"
+        assert field.value == "pasted one\npasted two\npasted three"
+        await console.until(lambda: "pasted two" in console.shown())
+        assert "pasted one" in console.shown()
 
 
 async def test_a_reason_is_pasted_with_all_its_lines() -> None:
@@ -1177,14 +1196,14 @@ async def test_a_reason_is_pasted_with_all_its_lines() -> None:
         asked = console.ask()
         await console.card_takes_keys()
         await console.press("n")
-        await console.type("no: ")
+        await console.type("o: ")
         console.app.post_message(Paste("it is\r\nthe\x1b[31m wrong\nfolder\n"))
-        field = console.card.query_one("LineField")
+        field = console.card.query_one(AnswerField)
         await console.until(lambda: field.value.endswith("folder"))
         await console.press("enter")
         await console.until(asked.done)
-        assert asked.result().reason.startswith("no: it is the")
-        assert asked.result().reason.endswith("wrong folder")
+        assert asked.result().reason.startswith("no: it is\nthe")
+        assert asked.result().reason.endswith("wrong\nfolder")
 
 
 @pytest.mark.parametrize("before", ["", "w"], ids=["at once", "behind a key that waits"])
@@ -1213,7 +1232,7 @@ async def test_a_paste_among_the_choices_of_a_question_is_its_answer() -> None:
         await console.until(lambda: field.value)
         await console.press("enter")
         await console.until(raised.done)
-        assert (raised.result().choice, raised.result().text) == ("answer", "look in src")
+        assert (raised.result().choice, raised.result().text) == ("answer", "look in\nsrc")
 
 
 async def test_a_text_begun_among_the_choices_of_a_question_is_its_answer() -> None:

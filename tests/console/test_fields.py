@@ -7,10 +7,11 @@ from unittest.mock import MagicMock
 
 import pytest
 from textual.app import App, ComposeResult
-from textual.widgets import Input, TextArea
+from textual.widgets import TextArea
 
 from tests.console.live_harness import live
 from tests.console.waiting import picture, wear
+from tui_agent.console.cards.answer_field import AnswerField
 from tui_agent.console.prompt import fields
 from tui_agent.console.prompt.completion import Completions
 from tui_agent.console.prompt.fields import LineField, TextField
@@ -24,7 +25,7 @@ async def test_a_placeholder_without_columns_is_not_drawn(columns: int) -> None:
 
         def compose(self) -> ComposeResult:
             yield TextField(placeholder="what goes here")
-            yield Prompt(Completions(lambda _: ()))
+            yield Prompt(Completions(lambda _: ()), lambda: None)
 
     async with Narrow().run_test(size=(16, 8)) as pilot:
         await pilot.pause()
@@ -39,7 +40,7 @@ async def test_the_cursor_in_a_line_is_seen_on_whatever_ground_the_terminal_has(
         await wear(console.app, console.pilot, "terminal")
         getattr(console, kind)()
         await console.card_appears()
-        cursor = console.card.query_one(Input).get_component_rich_style("input--cursor")
+        cursor = console.card.query_one(AnswerField).get_component_rich_style("text-area--cursor")
         assert cursor.reverse
         assert {colour.name for colour in (cursor.color, cursor.bgcolor) if colour} <= {"default"}
 

@@ -9,16 +9,14 @@ from textual import events
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Input
 
 from tui_agent.call_names import of_lane
+from tui_agent.console.cards.answer_field import AnswerField
 from tui_agent.console.cards.card import Card
 from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
 from tui_agent.console.looks.hints import key_line
-from tui_agent.console.prompt.fields import LineField
-from tui_agent.core.tool_facts import COMMAND_TOOL
 from tui_agent.frontend.lines.approval import subject
 from tui_agent.frontend.lines.glyphs import EMPTY, FULL
 from tui_agent.frontend.lines.passages import Choice, Passage
@@ -52,8 +50,8 @@ class ApprovalCard(Card):
 
     DEFAULT_CSS = """
     ApprovalCard {
-        & Input { display: none; margin-top: 1; background: $background; }
-        &.-denying Input { display: block; }
+        & AnswerField { display: none; margin-top: 1; background: $background; }
+        &.-denying AnswerField { display: block; }
         &.-editing CardBody, &.-editing Choices, &.-denying Choices { display: none; }
     }
     """
@@ -65,6 +63,8 @@ class ApprovalCard(Card):
         super().__init__(question, of_lane(f"Allow {reveal(asked.tool)}?", asked.lane))
         self._offers = (asked.rules, *asked.others)
         self._offer = 0
+        self._begun = ""
+        """The letter that acted at once."""
 
     def compose(self) -> ComposeResult:
         """The subject, what the lasting choices cover, the choices; the fields that two of them open."""
@@ -74,12 +74,14 @@ class ApprovalCard(Card):
         yield Choices(
             [choice for choice in CHOICES if choice.value not in left_out], at_once=self._may_act_at_once
         )
-        yield LineField(placeholder="Why not? The model reads it.", compact=True)
+        yield AnswerField("Why not? The model reads it.")
         yield ArgumentsEditor(asked.input)
 
     def _may_act_at_once(self, key: str) -> bool:
-        """Yes and no, where nobody can be in the middle of a text."""
-        return key in _AT_ONCE and self.stood_quiet()
+        """Yes and no, if nobody can be in the middle of a text. No is the first letter of its reason, too."""
+        acts = key in _AT_ONCE and self.stood_quiet()
+        self._begun = key if acts else ""
+        return acts
 
     def _remarks(self) -> Iterable[Passage]:
         """Say why it asks if that is more than the mode, and what the lasting choices would allow."""
@@ -123,14 +125,29 @@ class ApprovalCard(Card):
             self._next_offer()
         elif value == "deny":
             self.add_class("-denying")
-            self.query_one(Input).focus()
+            field = self.query_one(AnswerField)
+            field.focus()
+            if self._begun:
+                field.begin_with(self._begun)
+                self._begun = ""
+            self._show_hint()
         elif value == "edit":
             self.add_class("-editing")
             self.query_one(ArgumentsEditor).open()
         elif self.shows_all(subject_alone=value not in LASTING):
             self._reply(value)
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def on_answer_field_marked(self, event: AnswerField.Marked) -> None:
+        """What was typed behind the letter is the reason, with it."""
+        event.stop()
+        self._show_hint()
+
+    def on_answer_field_confirmed(self, event: AnswerField.Confirmed) -> None:
+        """Deny without a reason."""
+        event.stop()
+        self._reply("deny")
+
+    def on_answer_field_submitted(self, event: AnswerField.Submitted) -> None:
         """Deny, with the reason as typed."""
         event.stop()
         self._reply("deny", reason=event.value.strip())
@@ -179,19 +196,22 @@ class ApprovalCard(Card):
 
     def way_back(self) -> Content:
         if self.has_class("-denying"):
-            return key_line(("Enter", "deny"), ("Esc", "back"), ("^C", "interrupt"))
+            marked = self.query_one(AnswerField).marking
+            more = [("type on", f"{marked}…")] if marked else []
+            return key_line(("Enter", "deny"), *more, ("Esc", "back"), ("^C", "interrupt"))
         return super().way_back()
 
     def entrance(self) -> Widget:
         """Where the operator was: in the reason, in the editor, or at the choices."""
         if self.has_class("-denying"):
-            return self.query_one(Input)
+            return self.query_one(AnswerField)
         if self.has_class("-editing"):
             return self.query_one(ArgumentsEditor).entrance()
         return self.query_one(Choices)
 
     def _back(self) -> None:
         self._choose(0)
+        self.query_one(AnswerField).take_mark()
         self.remove_class("-denying", "-editing")
         self.query_one(Choices).focus()
 

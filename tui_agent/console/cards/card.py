@@ -15,6 +15,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
+from tui_agent.console.cards.answer_field import MOST_ROWS, AnswerField
 from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
@@ -55,9 +56,9 @@ class Card(Vertical):
         background: $surface;
         color: $text;
         &.-armed:focus-within { border: round $warning; }
-        & Input:focus { background-tint: $background 0%; }
+        & AnswerField:focus { background-tint: $background 0%; }
         & > .card--hint { color: $text-muted; height: auto; }
-        &.-tight Choices, &.-tight Input { margin-top: 0; }
+        &.-tight Choices, &.-tight AnswerField { margin-top: 0; }
         &.-bare { border: none; border-top: round $warning; padding: 0; }
     }
     """
@@ -185,6 +186,9 @@ class Card(Vertical):
         fixed += self.query_one(Choices).fit(
             1 if bare else max(1, rows // 4), max(1, width - (0 if bare else 4))
         )
+        for field in self.query(AnswerField):
+            field.styles.max_height = most = max(1, min(MOST_ROWS, rows // 4))
+            fixed += min(most, field.rows) - 1 if field.display else 0
         body = self.query_one(CardBody)
         body.space_out(not tight)
         body.allow(max(1, rows - fixed))

@@ -13,7 +13,6 @@ from textual import events
 from textual.app import ComposeResult
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Input
 
 from tui_agent.console.cards.answer_field import AnswerField
 from tui_agent.console.cards.card import Card
@@ -41,11 +40,11 @@ class EscalationCard(Card):
         border-title-color: $error;
         &.-armed:focus-within { border: round $error; }
         &.-bare { border-top: round $error; }
-        & Input { margin-top: 1; background: $background; }
-        &.-bare Input { display: none; }
-        &.-bare.-answering Input { display: block; }
+        & AnswerField { margin-top: 1; background: $background; }
+        &.-bare AnswerField { display: none; }
+        &.-bare.-answering AnswerField { display: block; }
         &.-bare.-answering Choices { display: none; }
-        &.-editing CardBody, &.-editing Choices, &.-editing Input { display: none; }
+        &.-editing CardBody, &.-editing Choices, &.-editing AnswerField { display: none; }
     }
     """
 
@@ -107,12 +106,12 @@ class EscalationCard(Card):
             case "retry" | "wait" | "skip" | "partial" | "stop":
                 self._reply(kind, text)
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def on_answer_field_submitted(self, event: AnswerField.Submitted) -> None:
         """Send the answer; an empty one goes to the choices, and a command is none."""
         event.stop()
         text = event.value.strip()
         if is_command(text):
-            event.input.value = ""
+            self.query_one(AnswerField).value = ""
             self.post_message(self.Commanded(text))
         elif text:
             self._reply("answer", text)

@@ -11,13 +11,13 @@ from textual import events
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
+from tui_agent.console.cards.answer_field import AnswerField
 from tui_agent.console.cards.card import Card
 from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
 from tui_agent.console.looks.hints import key_line
-from tui_agent.console.prompt.fields import LineField
 from tui_agent.frontend.lines.server_question import (
     FORM,
     OPEN,
@@ -41,10 +41,10 @@ class ServerCard(Card):
 
     DEFAULT_CSS = """
     ServerCard {
-        & Input { display: none; margin-top: 1; background: $background; }
+        & AnswerField { display: none; margin-top: 1; background: $background; }
         & .card--field { display: none; color: $text-muted; height: auto; margin-top: 1; }
         &.-tight .card--field { margin-top: 0; }
-        &.-asking Input, &.-asking .card--field { display: block; }
+        &.-asking AnswerField, &.-asking .card--field { display: block; }
         &.-asking Choices { display: none; }
     }
     """
@@ -68,7 +68,7 @@ class ServerCard(Card):
         yield CardBody(list(subject(asked)))
         yield Choices(TRUST if asked.purpose == "trust" else OPEN if asked.url else FORM)
         yield Static("", classes="card--field", markup=False)
-        yield LineField(compact=True)
+        yield AnswerField()
 
     def way_back(self) -> Content:
         if not self.has_class("-asking"):
@@ -78,7 +78,7 @@ class ServerCard(Card):
 
     def entrance(self) -> Widget:
         """The field that is being asked, else the choices."""
-        return self.query_one(Input if self.has_class("-asking") else Choices)
+        return self.query_one(AnswerField if self.has_class("-asking") else Choices)
 
     def picked(self, value: str) -> None:
         if value == "accept" and not self.shows_all():
@@ -88,7 +88,7 @@ class ServerCard(Card):
         else:
             self._reply(value)
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def on_answer_field_submitted(self, event: AnswerField.Submitted) -> None:
         """Take the value; after the last field the answer goes out."""
         event.stop()
         name = self._names[self._place]
@@ -110,7 +110,7 @@ class ServerCard(Card):
         if event.key == "escape" and self.has_class("-asking"):
             event.stop()
             event.prevent_default()
-            self._drafts[self._names[self._place]] = self.query_one(Input).value
+            self._drafts[self._names[self._place]] = self.query_one(AnswerField).value
             if self._place:
                 self._ask(self._place - 1)
             else:
@@ -122,7 +122,7 @@ class ServerCard(Card):
         name = self._names[place]
         field = field_of(self.question.asked, name)
         given = self._values.get(name, field.get("default", ""))
-        entry, draft = self.query_one(Input), self._drafts.pop(name, None)
+        entry, draft = self.query_one(AnswerField), self._drafts.pop(name, None)
         entry.value = draft if draft is not None else "" if given == "" else shown_value(given)
         self.add_class("-asking")
         self._say(describe(self.question.asked, name, place, len(self._names)))

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 else:
     Widget = object  # as in `keys_in_order`
 
+NEW_LINE_KEYS = frozenset({"shift+enter", "ctrl+j", "alt+enter"})
+"""In a field that Enter sends."""
+
 BLINKING = 10.0
 """Seconds without a key after which the cursor stands still: a screen on which nothing happens draws nothing."""
 

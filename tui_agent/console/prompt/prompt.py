@@ -20,7 +20,7 @@ from textual.widgets.text_area import Selection
 from tui_agent.console.looks.hints import MARK, key_line, mode_line
 from tui_agent.console.looks.splash import PLACEHOLDER
 from tui_agent.console.prompt.completion import Completions
-from tui_agent.console.prompt.fields import TextField
+from tui_agent.console.prompt.fields import NEW_LINE_KEYS, TextField
 from tui_agent.console.terminal.timers import once
 from tui_agent.frontend.prompt_history import PromptHistory
 from tui_agent.quantities import compact, counted
@@ -28,8 +28,6 @@ from tui_agent.terminal_text import sanitize_paste
 
 if TYPE_CHECKING:
     from tui_agent.console.prompt.vim import VimKeys
-
-NEW_LINE_KEYS = frozenset({"shift+enter", "ctrl+j", "alt+enter"})
 
 PASTED = (12, 2_000)
 """Lines and characters of a paste beyond which it stands as one mark in the prompt."""

@@ -7,6 +7,7 @@ import json
 from pydantic import JsonValue
 
 from tui_agent.core import events
+from tui_agent.core.events.judgement import MASKED
 from tui_agent.core.names import ABOUT_PLAN, OF_NO_FAILURE
 from tui_agent.core.recovery.rules import Rule
 
@@ -64,7 +65,8 @@ def _message(
         case _ if question.source == ABOUT_PLAN:
             return ""
         case "retry":
-            base = f"Try {subject} once more."
+            runs = tool and MASKED not in subject
+            base = f"I had this call executed once more: {subject}" if runs else f"Try {subject} once more."
         case "edit":
             edited = json.dumps(arguments, ensure_ascii=False)
             base = f"I changed the call of {tool} to these arguments and had it executed: {edited}"

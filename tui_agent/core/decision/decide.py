@@ -148,7 +148,7 @@ def _after_answer(
             return _end_by_answer(state, reached, answer, events.Outcome.PARTIAL, Rule.OPERATOR_PARTIAL)
         case "stop":
             return _end_by_answer(state, reached, answer, events.Outcome.ESCALATED, Rule.OPERATOR_STOP)
-        case "edit" if answer.tool and answer.input is not None:
+        case "edit" | "retry" if answer.runs_call and answer.input is not None:
             return Record(tuple(_operators_iteration(state, answer.tool, answer.input)))
         case _:
             return None
@@ -170,7 +170,7 @@ def _end_by_answer(
 def _operators_iteration(
     state: RunState, tool: str, arguments: dict[str, JsonValue]
 ) -> Iterator[events.Event]:
-    """An iteration whose reply the operator wrote: the edited call is executed itself (`operator.edit`)."""
+    """Make an iteration of a reply that the operator gave: the engine runs the call (`operator.edit`, `operator.retry`)."""
     number = state.run.iteration + 1
     call = events.ToolCall(
         id=f"operator-{number}",

@@ -136,6 +136,10 @@ class EscalationRaised(Event):
     """The work of the sub-agent that needs the operator; empty: the run needs it."""
 
 
+MASKED = "[masked:"
+"""Begins what stands for a secret in what is recorded."""
+
+
 class EscalationAnswered(Event):
     """The operator's answer. `message` is what enters the history, as an operator message ("" for none)."""
 
@@ -149,6 +153,14 @@ class EscalationAnswered(Event):
     input: dict[str, JsonValue] | None = None
     """The call it was about, or the edited one (`edit`)."""
     by: Literal["operator", "policy"] = "operator"
+
+    @property
+    def runs_call(self) -> bool:
+        """The engine executes the call itself: by the choice, and not by words that ask for another try. A call in
+        which a secret is masked can be made by the model alone.
+        """
+        chosen = self.choice == "edit" or (self.choice == "retry" and MASKED not in str(self.input))
+        return self.by == "operator" and chosen and bool(self.tool)
 
     @property
     def unasked(self) -> bool:
