@@ -170,7 +170,7 @@ def _end_by_answer(
 def _operators_iteration(
     state: RunState, tool: str, arguments: dict[str, JsonValue]
 ) -> Iterator[events.Event]:
-    """Make an iteration of a reply that the operator gave: the engine runs the call (`operator.edit`, `operator.retry`)."""
+    """Make an iteration of the operator's own call, which the engine runs (`operator.edit`, `operator.retry`)."""
     number = state.run.iteration + 1
     call = events.ToolCall(
         id=f"operator-{number}",
