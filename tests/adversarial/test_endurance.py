@@ -121,7 +121,7 @@ async def test_calls_by_the_thousand(tmp_path: Path) -> None:
     begun = time.monotonic()
     await asyncio.wait_for(session.stop("enough"), 60)
     await asyncio.wait_for(session.wait(), 60)
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - begun < 90
     assert not session.state.history.open_calls()
     await session.close()
 

@@ -367,7 +367,7 @@ def test_callers(row: Attack, served: Path, runtime: Path, monkeypatch: pytest.M
                 assert ends(lambda: answered(served, runtime)) == b"\n"
         began = time.monotonic()
         assert ends(lambda: answered(served, runtime)) == b"\n"
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 60
     finally:
         for one in held:
             one.close()

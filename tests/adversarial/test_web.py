@@ -273,7 +273,7 @@ async def test_a_server_that_never_ends(row: Attack, box: Box) -> None:
     began = time.monotonic()
     with pytest.raises(ToolError):
         await box.call("web_fetch", url=f"http://127.0.0.1:{port}/")
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 120
     server.close()
 
 

@@ -78,7 +78,8 @@ for step, value in play[min(attempt, len(play)) - 1]:
         sys.exit(value)
 """
 _LONG = 60
-"""Seconds."""
+LIMIT = 120
+"""Seconds: what counts as a long wait, and what only a program that hangs needs."""
 OVERLOADED = [("fault", "overloaded"), ("say", "API Error: 529 Overloaded."), ("exit", 1)]
 STUCK = [("fail", 40), ("wait", 600)]
 
@@ -224,7 +225,8 @@ def test_where_the_policy_asks_and_nobody_is_there_it_is_ended(supervise: Superv
 def test_it_is_ended_when_its_time_is_up_and_with_a_signal(home: Path, supervise: Supervise) -> None:
     done = supervise([[("spawn", 0), ("wait", 600)]], "--timeout", "3")
     assert (done.returncode, "--timeout" in done.stderr) == (130, True)
-    assert gone(int((home / "child").read_text()))
+    child = home / "child"  # on a machine with much to do the time is up before it is there
+    assert not child.exists() or gone(int(child.read_text()))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -232,7 +234,7 @@ def test_the_agent_ends_with_its_supervisor(home: Path, number: signal.Signals) 
     running = subprocess.Popen(command(home, [[("spawn", 0), ("wait", 600)]]), stderr=subprocess.PIPE)
     until(lambda: (home / "child").exists() and (home / "child").read_text() != "")
     running.send_signal(number)
-    assert running.wait(30) == (130 if number == signal.SIGTERM else -number)
+    assert running.wait(LIMIT) == (130 if number == signal.SIGTERM else -number)
     assert running.stderr is not None
     running.stderr.close()
     assert gone(int((home / "child").read_text()))
@@ -251,7 +253,7 @@ def test_a_person_is_asked_once_and_what_they_say_is_told(home: Path) -> None:
         while piece := os.read(ours, 4096):
             shown += piece
     os.close(ours)
-    assert running.wait(30) in {0, 4}
+    assert running.wait(LIMIT) in {0, 4}
     assert runs(home)[1]["argv"][-1] == "use ninja"
     assert shown.count(b"is what the agent is told") == 1
 
@@ -300,7 +302,7 @@ def gone(pid: int) -> bool:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    ends = time.monotonic() + 30
+    ends = time.monotonic() + LIMIT
     while not holds():
         assert time.monotonic() < ends
         time.sleep(0.02)

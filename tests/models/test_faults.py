@@ -529,6 +529,15 @@ TAGGED = {
     "a tag that is talked about": ("Write <think>a</think>.", "Write <think>a</think>.", ""),
     "blanks alone": (" \n", " \n", ""),
     "a second one": ("<think>a</think><think>b</think>c", "<think>b</think>c", "a"),
+    "Magistral": ("[THINK]Nine?[/THINK]Nine.", "Nine.", "Nine?"),
+    "Kimi": ("◁think▷Nine?◁/think▷Nine.", "Nine.", "Nine?"),
+    "Seed": ("<seed:think>Nine?</seed:think>\nNine.", "Nine.", "Nine?"),
+    "Command": ("<|START_THINKING|>Nine?<|END_THINKING|>Nine.", "Nine.", "Nine?"),
+    "Gemma": ("<|channel>thought\nNine?<channel|>Nine.", "Nine.", "Nine?"),
+    "another word": ("<thinking>Nine?</thinking>Nine.", "Nine.", "Nine?"),
+    "another end": ("<thinking>Nine?</think>Nine.</thinking>Ten.", "Ten.", "Nine?</think>Nine."),
+    "a tag that only begins alike": ("<thoughtful>Nine.", "<thoughtful>Nine.", ""),
+    "a list": ("[THIS] is nine.", "[THIS] is nine.", ""),
 }
 
 

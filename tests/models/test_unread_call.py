@@ -8,7 +8,6 @@ import pytest
 
 from tests.models.test_faults import FACTS, error
 from tui_agent.core.names import FaultKind
-from tui_agent.models.assembly import ReplyAssembler
 from tui_agent.models.faults import fault_from
 from tui_agent.models.unread_call import unread_call
 
@@ -75,27 +74,3 @@ def test_who_asks_and_how_often_is_no_matter_of_the_call(status: int) -> None:
     served = {"litellm_response_headers": {"date": "today"}}
     raised = error("APIError", GROQ, status_code=status, **served)
     assert fault_from(raised, FACTS).generation is None
-
-
-STREAMED: dict[str, tuple[str, str, str]] = {
-    "Magistral": ("[THINK]Nine?[/THINK]Nine.", "Nine.", "Nine?"),
-    "Kimi": ("◁think▷Nine?◁/think▷Nine.", "Nine.", "Nine?"),
-    "Seed": ("<seed:think>Nine?</seed:think>\nNine.", "Nine.", "Nine?"),
-    "Command": ("<|START_THINKING|>Nine?<|END_THINKING|>Nine.", "Nine.", "Nine?"),
-    "Gemma": ("<|channel>thought\nNine?<channel|>Nine.", "Nine.", "Nine?"),
-    "another word": ("<thinking>Nine?</thinking>Nine.", "Nine.", "Nine?"),
-    "another end": ("<thinking>Nine?</think>Nine.</thinking>Ten.", "Ten.", "Nine?</think>Nine."),
-    "a tag that only begins alike": ("<thoughtful>Nine.", "<thoughtful>Nine.", ""),
-    "a list": ("[THIS] is nine.", "[THIS] is nine.", ""),
-}
-
-
-@pytest.mark.parametrize("size", [1, 4, 100])
-@pytest.mark.parametrize(("sent", "text", "reasoning"), STREAMED.values(), ids=STREAMED)
-def test_thoughts_in_other_tags_are_told_from_the_text_while_they_stream(
-    sent: str, text: str, reasoning: str, size: int
-) -> None:
-    assembler = ReplyAssembler()
-    shown = [assembler.add(text=sent[at : at + size]) for at in range(0, len(sent), size)]
-    assert (assembler.text, assembler.reasoning) == (text, reasoning)
-    assert text.startswith("".join(each[0] for each in shown))

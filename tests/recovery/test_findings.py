@@ -144,10 +144,10 @@ def test_a_program_of_ones_own_is_known_by_its_codes() -> None:
 @pytest.mark.parametrize("piece", ["pytest ", "python -m ", "npx ", "a; ", "(", "uv run "])
 def test_a_hostile_command_takes_little_time(piece: str) -> None:
     hostile = piece * (18_000 // len(piece)) + "pytest"
-    before = time.perf_counter()
+    before = time.process_time()
     found_by(hostile, "exit code 1\n" + hostile * 20)
     found_by("make", "exit code 1\n" + ("= 1 Tests run: 1 runs, " + hostile) * 50)
-    assert time.perf_counter() - before < 2.0
+    assert time.process_time() - before < 2.0
 
 
 @pytest.mark.parametrize(

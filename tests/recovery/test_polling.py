@@ -94,10 +94,10 @@ def test_a_build_that_takes_long_to_fail_is_no_poll() -> None:
 @pytest.mark.parametrize("piece", ["timeout 1", "kubectl ", "tail -", " ", "1", "1h", "a;"])
 def test_a_hostile_text_takes_little_time(piece: str) -> None:
     hostile = piece * 8_000
-    before = time.perf_counter()
+    before = time.process_time()
     told_to_wait({"command": hostile})
     clock_moved(hostile, hostile + "1:00:00")
-    assert time.perf_counter() - before < 1.0
+    assert time.process_time() - before < 1.0
 
 
 @pytest.mark.parametrize("command", ["\n" * 19_000, "<<E\n" * 4_900], ids=["blank lines", "here-documents"])

@@ -85,6 +85,6 @@ def test_any_text_in_any_pieces_is_taken(text: str, size: int) -> None:
 
 def test_a_check_costs_little() -> None:
     text = "".join(f"{n} green bottles hang on the wall. " for n in range(30_000))
-    began = time.perf_counter()
+    began = time.process_time()
     assert noticed(text, 8) == 0
-    assert time.perf_counter() - began < 5.0, "a million characters"
+    assert time.process_time() - began < 5.0, "a million characters"

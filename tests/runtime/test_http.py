@@ -18,7 +18,9 @@ from tests.kept_host import KeptHost
 from tests.mcp.harness import RAW_SERVER, eventually
 from tests.openai_server import Answer, OpenAIServer
 from tests.runtime.scripted import ScriptedOperator
-from tests.runtime.session_harness import assert_coherent, replayed
+from tests.runtime.served_session import no_waiting as no_waiting
+from tests.runtime.served_session import run_agent
+from tests.runtime.session_harness import replayed
 from tests.servers import ModelServer, Said
 from tests.servers.anthropic import Anthropic
 from tui_agent.config.settings import Settings
@@ -26,7 +28,6 @@ from tui_agent.core import events
 from tui_agent.core.names import ASK_OPERATOR
 from tui_agent.core.projections.entries import CallEntry, FaultEntry, ReplyEntry
 from tui_agent.core.projections.history import estimate_tokens
-from tui_agent.core.recovery.policy import PRESETS
 from tui_agent.models.choose import ModelByName
 from tui_agent.runtime.operator import ServerReply
 from tui_agent.runtime.system_prompt import system_prompt
@@ -35,42 +36,7 @@ from tui_agent.session.session import Session
 from tui_agent.store.journal import read_journal
 from tui_agent.tools.registry import default_tools
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-
-@pytest.fixture(autouse=True)
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Backoff without the waits; what the provider asks for by Retry-After is still waited."""
-
-    def quick(name: str, **overrides: Any) -> object:
-        return PRESETS[name].model_copy(update={"backoff_base": 0.0, **overrides})
-
-    monkeypatch.setattr("tui_agent.session.session.preset", quick)
-
-
-async def run_agent(
-    host: KeptHost, folder: Path, answers: list[Answer], **options: Any
-) -> tuple[Session, events.RunFinished, list[dict[str, Any]]]:
-    """One run against these answers: the session, its end, and the messages of every request."""
-    async with OpenAIServer(answers) as provider:
-        workspace = folder / "workspace"
-        workspace.mkdir()
-        settings = Settings(
-            **{"model": "openai/test", "approve": "all", "sandbox": "off", **options},
-            api_base=provider.url,
-            workspace=workspace,
-            state_dir=folder / "state",
-        )
-        session = await open_session(settings, ScriptedOperator(present=False), host)
-        await session.submit("Fix it.")
-        finished = await session.wait()
-        await session.close()
-        assert finished is not None
-        assert replayed(session) == session.state
-        requests = [request.body["messages"] for request in provider.requests]
-    for messages in requests:
-        assert_coherent(messages)
-    return session, finished, requests
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("no_waiting")]
 
 
 def calls(*wanted: tuple[str, dict[str, Any]]) -> Answer:

@@ -10,53 +10,26 @@ import pytest
 
 from tests.kept_host import KeptHost
 from tests.model_forms import CALLS, written
-from tests.openai_server import DONE, Answer, OpenAIServer, chunk, error, stream
+from tests.openai_server import DONE, Answer, chunk, error, stream
 from tests.openai_server import calls as called
 from tests.openai_server import text as said
-from tests.runtime.scripted import ScriptedOperator
-from tests.runtime.session_harness import assert_coherent
-from tui_agent.config.settings import Settings
+from tests.runtime import served_session
+from tests.runtime.served_session import no_waiting as no_waiting
 from tui_agent.core.events import FaultKind, Outcome, RunFinished
 from tui_agent.core.projections.entries import CallEntry, FaultEntry, NoticeEntry
-from tui_agent.core.recovery.policy import PRESETS
-from tui_agent.session.opening import open_session
 from tui_agent.session.session import Session
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-
-@pytest.fixture(autouse=True)
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    def quick(name: str, **overrides: Any) -> object:
-        return PRESETS[name].model_copy(update={"backoff_base": 0.0, **overrides})
-
-    monkeypatch.setattr("tui_agent.session.session.preset", quick)
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("no_waiting")]
 
 
 async def run_agent(
     host: KeptHost, folder: Path, answers: list[Answer], **options: Any
 ) -> tuple[Session, RunFinished, list[list[dict[str, Any]]]]:
-    """One run against these answers: the session, its end, and the messages of every request."""
-    async with OpenAIServer(answers) as server:
-        workspace = folder / "workspace"
-        workspace.mkdir()
-        for number in range(100):
-            (workspace / f"a{number}").write_text("nine\n")
-        settings = Settings(
-            **{"model": "openai/test", "approve": "all", "sandbox": "off", **options},
-            api_base=server.url,
-            workspace=workspace,
-            state_dir=folder / "state",
-        )
-        session = await open_session(settings, ScriptedOperator(present=False), host)
-        await session.submit("Count the jars.")
-        finished = await session.wait()
-        await session.close()
-        assert finished is not None
-        requests = [request.body["messages"] for request in server.requests]
-    for messages in requests:
-        assert_coherent(messages)
-    return session, finished, requests
+    """One run among files that hold the same word."""
+    files = {f"a{number}": "nine\n" for number in range(100)}
+    return await served_session.run_agent(
+        host, folder, answers, task="Count the jars.", files=files, **options
+    )
 
 
 def called_tools(session: Session) -> list[tuple[str, dict[str, Any], str]]:

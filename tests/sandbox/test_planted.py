@@ -317,7 +317,7 @@ async def test_a_command_that_plants_again_and_again_is_ended(request: pytest.Fi
         began = time.monotonic()
         ended, _ = await desk.started("while :; do echo ../evil > .git/commondir; sleep 0.01; done")
         assert ended.persisted
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 120
         assert not (desk.workspace / ".git" / "commondir").exists()
 
 

@@ -70,7 +70,7 @@ def slow_disk(patch: pytest.MonkeyPatch, journal: Journal) -> tuple[asyncio.Even
     def write(descriptor: int, chunk: bytes) -> int:
         if os.path.samestat(os.fstat(descriptor), slow):
             loop.call_soon_threadsafe(at_the_disk.set)
-            gate.wait(10)
+            gate.wait(60)
         return real(descriptor, chunk)
 
     patch.setattr(os, "write", write)

@@ -265,12 +265,29 @@ async def test_what_a_command_leaves_running_ends_with_it(box: Box, how: str) ->
 
 @linux
 @pytest.mark.parametrize("how", LEAVERS)
-async def test_a_time_out_ends_everything_and_says_that_the_effect_is_unknown(box: Box, how: str) -> None:
+async def test_a_time_out_ends_everything_and_says_that_the_effect_is_unknown(
+    box: Box, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seconds = marker()
     tool = Bash(grace=0.2)
-    error = await failed(box, f"{LEAVERS[how].format(seconds)}; sleep {seconds}", tool=tool, timeout=1.5)
+    limits: list[asyncio.Timeout] = []
+    limited = asyncio.timeout
+
+    def timeout(delay: float) -> asyncio.Timeout:
+        limit = limited(delay)
+        if delay == 600:
+            limits.append(limit)
+        return limit
+
+    monkeypatch.setattr(asyncio, "timeout", timeout)
+    call = asyncio.ensure_future(
+        failed(box, f"{LEAVERS[how].format(seconds)}; sleep {seconds}", tool=tool, timeout=600)
+    )
+    assert await wait_until(lambda: any("started" in piece for piece in box.progress))
+    limits[0].reschedule(0)  # its time is up
+    error = await call
     assert error.unknown_effect
-    assert "did not end within 1.5 s" in error.message
+    assert "did not end within 600 s" in error.message
     assert "started" in error.message
     assert processes_with(f"sleep\0{seconds}") == []
 
