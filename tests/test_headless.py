@@ -104,6 +104,7 @@ async def test_an_answer_without_any_success_says_so_beside_it(
     assert "agent-tui: answered: Answered without a single successful tool call." in said.err
 
 
+@pytest.mark.process
 async def test_failing_tests_with_edits_between_do_not_end_a_run_that_nobody_watches(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -77,6 +77,7 @@ def fleet(folder: Path, runs: int, **given: Any) -> ConsoleArguments:
     return ConsoleArguments(fleet=start, overrides={"state_dir": str(folder / "state")})
 
 
+@pytest.mark.process
 async def test_runs_are_answered_from_one_board(tmp_path: Path) -> None:
     async with board(fleet(tmp_path, 2, overrides={"approve": "ask"})) as shown:
         let_go(tmp_path)

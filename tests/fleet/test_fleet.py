@@ -22,6 +22,8 @@ from tui_agent.headless import HeadlessOperator
 from tui_agent.runtime.operator import ApprovalReply
 from tui_agent.store.journal import JOURNAL_NAME, read_journal
 
+pytestmark = pytest.mark.process
+
 Changed = Callable[[Fleet, FleetRun | None], None]
 
 

@@ -82,6 +82,7 @@ async def run(session: Session) -> Any:
     return await session.wait()
 
 
+@pytest.mark.process
 async def test_a_wrong_key_is_mended_in_the_session_and_kept_in_the_keyring_alone(
     tmp_path: Path, keyring_file: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -111,6 +112,7 @@ async def test_a_wrong_key_is_mended_in_the_session_and_kept_in_the_keyring_alon
     assert RIGHT not in keyring_file.read_text()
 
 
+@pytest.mark.process
 async def test_without_a_keyring_the_key_is_used_and_the_variable_is_named(
     tmp_path: Path, keyring_file: Path, monkeypatch: pytest.MonkeyPatch
 ):

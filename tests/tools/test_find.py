@@ -250,6 +250,7 @@ def _searches_in(root: Path) -> list[int]:
     return found
 
 
+@pytest.mark.process
 async def test_a_search_that_is_given_up_in_mid_output_ends(box: Box) -> None:
     box.put("line", b"a" * 80_000_000)
     async with asyncio.timeout(120):

@@ -91,6 +91,7 @@ def test_a_bench_that_a_signal_ends_says_so_and_leaves_nothing_but_its_rows(tmp_
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.process
 def test_what_a_killed_bench_left_is_cleared_by_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +125,7 @@ async def served(tmp_path: Path, max_cost: float, prices: dict[str, Any]) -> lis
         return await asyncio.to_thread(run, plan, tmp_path, 1, progress, RealModel(settings), max_cost)
 
 
+@pytest.mark.process
 async def test_each_run_of_a_real_model_is_kept_and_has_what_is_left_of_the_cost(tmp_path: Path) -> None:
     prices = {"openai/served": {"prompt": 10_000.0, "completion": 0.0}}  # a reply costs one dollar
     with pytest.raises(BenchError, match=r"3\.0000 USD, and 3\.0000 are allowed; 1 of 2 runs have ended"):
@@ -253,6 +255,7 @@ async def test_the_same_rows_give_the_same_intervals(tmp_path: Path) -> None:
 # --- the command -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.process
 def test_the_command_runs_and_reports_and_reports_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
