@@ -219,12 +219,12 @@ async def test_iterations_that_are_used_up_end_in_a_closing_turn_and_a_partial_a
     assert len(live.model.requests) == 4
 
 
-async def test_retry_once_enters_the_history_and_lets_the_call_run_once_more(start_agent: StartAgent) -> None:
+async def test_retry_once_enters_the_history_and_runs_the_call_once_more(start_agent: StartAgent) -> None:
     operator = ScriptedOperator(answers=deque([EscalationReply("retry", "Look again, I made it.")]))
-    live = await start_agent([turn(MISSING)] * 3 + [turn(MISSING), "done", "done"], operator=operator)
+    live = await start_agent([turn(MISSING)] * 3 + ["done", "done"], operator=operator)
     await live.run()
     assert [raised.source for raised in operator.raised] == ["attempts", "attempts"]
-    said = 'Try read_file {"path": "nowhere.txt"} once more. Look again, I made it.'
+    said = 'I had this call executed once more: read_file {"path": "nowhere.txt"} Look again, I made it.'
     assert {"role": "user", "content": said} in live.sent(3)
     assert len(live.of(events.ToolFailed)) == 4
 

@@ -95,7 +95,7 @@ async def test_a_skill_is_listed_and_read_and_its_files_stay_in_its_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = tmp_path / "config"
-    monkeypatch.setattr("tui_agent.session.session.user_config_file", lambda: own / "config.toml")
+    monkeypatch.setattr("tui_agent.session.skills.user_config_file", lambda: own / "config.toml")
     put(own / "skills", "deploy", "How we deploy.", "Tag it first.", steps="1. Tag.")
     put(tmp_path / "workspace/.agents/skills", "lint", "How we lint.", "Run ruff.", rules="none")
     (tmp_path / "workspace/.agents/skills/bad").mkdir()
