@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from tui_agent.frontend.commands.command import key_label
 from tui_agent.frontend.commands.registry import COMMANDS, AnyCommand
 

@@ -23,7 +23,7 @@ async def test_background_commands_are_counted_listed_and_stopped() -> None:
         await console.until(lambda: "⚙ 2" in text_of(console.screen.query_one(StatusLine).lines[0]))
         await console.say("/background")
         await console.opens(BackgroundScreen)
-        await console.press("d", "2")
+        await console.press("2", "enter")
         await console.until(lambda: list(console.session.state.background.running) == ["b1"])
         await console.until(lambda: "⚙ 1" in text_of(console.screen.query_one(StatusLine).lines[0]))
         await console.say("/background stop b1")

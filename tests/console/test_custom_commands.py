@@ -105,7 +105,7 @@ async def test_a_command_is_offered_agreed_to_once_and_sent_as_text(
         assert console.session.state.run.number == 0
         await sends("/team:evil now")
         await console.opens(AskScreen)
-        await console.press("y")
+        await console.press("y", "enter")
         await console.until(lambda: console.session.state.run.outcome is not None)
         assert console.session.state.run.task == "!touch evil && rm -rf . # [bold]now[/bold]"
         await sends("/TEAM:EVIL again")
@@ -119,11 +119,11 @@ async def test_a_command_is_offered_agreed_to_once_and_sent_as_text(
         await sends("/team:evil")
         await console.opens(AskScreen)
         await console.until(lambda: "do not send it" in console.shown())
-        await console.press("y")
+        await console.press("y", "enter")
         await console.until(lambda: "more to read first" in console.remarks())
         await console.press("pagedown", "pagedown", "pagedown", "pagedown")
         await console.until(lambda: "Its end" in console.shown())
-        await console.press("n")
+        await console.press("n", "enter")
         await console.until(lambda: console.app.screen is console.screen)
         await sends("/nonsense")
         await console.until(lambda: "There is no command /nonsense" in console.remarks())

@@ -113,11 +113,11 @@ async def test_one_run_is_stopped_from_the_board_and_open_ones_are_left_as_they_
         await shown.until(lambda: all(run.row.step >= 2 for run in shown.screen.runs))
         await shown.press("s")
         await shown.until(lambda: isinstance(shown.app.screen, AskScreen))
-        await shown.press("y")
+        await shown.press("y", "enter")
         await shown.until(lambda: shown.outcomes == ["interrupted", "running"])
         await shown.press("ctrl+q")
         await shown.until(lambda: isinstance(shown.app.screen, AskScreen))
-        await shown.press("q")
+        await shown.press("q", "enter")
         await shown.until(lambda: not shown.app.is_running)
     assert "1 interrupted, 1 running" in shown.app.exit_text
     kept = (tmp_path / "tasks.fleet" / "runs.jsonl").read_text().splitlines()

@@ -153,7 +153,7 @@ def test_a_run_is_drawn_in_ascii_without_colour_and_without_motion(start: Callab
     console.shows("Commands and their keys", "Up/Down scroll")
     console.send(b"\x11")
     console.shows("A run is under way")
-    console.send(b"q")
+    console.send(b"q\r")
     assert console.code() == 0
     assert console.output.isascii()
     assert COLOUR.findall(console.output) == []

@@ -813,12 +813,14 @@ async def test_leaving_asks_while_a_run_goes_on_and_closes_the_session() -> None
         console.session.start()
         await console.press("ctrl+q")
         await console.opens(LeaveScreen)
-        await console.press("s")
+        await console.press("s", "enter")
         await console.until(lambda: console.app.screen is console.screen)
         assert ("close",) not in console.session.done
         await console.press("ctrl+q")
         await console.opens(LeaveScreen)
         await console.press("q")
+        await console.until(lambda: "Enter leave  Esc back" in console.shown())
+        await console.press("enter")
         await console.until(lambda: ("close",) in console.session.done)
     assert console.app.return_code == 0
 
@@ -846,12 +848,19 @@ async def test_a_question_about_a_run_goes_with_the_run() -> None:
 async def test_a_letter_that_answers_nothing_leaves_a_question_as_it_was() -> None:
     async with live() as console:
         console.session.start()
-        for key in ("escape", "s", "enter"):
-            await console.press("ctrl+q")
-            await console.opens(LeaveScreen)
-            await console.press("x", "right", "right", "left" if key == "enter" else "right", key)
+        await console.press("ctrl+q")
+        asked = await console.opens(LeaveScreen)
+        for text in ("x", "quit now q", "fix q"):
+            await console.type(text)
+            await console.press("enter", "backspace", "q")
+            assert console.app.screen is asked, text
+            await console.press("escape")
+        for key in ("right", "s"):
+            await console.press("x", "backspace", key, "enter")
             await console.until(lambda: console.app.screen is console.screen)
             assert ("close",) not in console.session.done, key
+            await console.press("ctrl+q")
+            await console.opens(LeaveScreen)
 
 
 async def test_leaving_without_a_run_asks_nothing() -> None:

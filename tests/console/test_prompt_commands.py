@@ -176,7 +176,7 @@ async def test_a_model_that_sees_no_images_is_named_while_the_message_is_written
             asked.append(text)
             return "openai/blind" if "pic.png" in text else ""
 
-        monkeypatch.setattr(console.session, "blind_model", blind_model)
+        monkeypatch.setattr(console.session.models, "blind", blind_model)
         await console.press(*"see @pic.png x")
         await console.until(
             lambda: "openai/blind cannot see images: it gets their names alone" in console.remarks()

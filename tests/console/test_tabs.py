@@ -159,7 +159,7 @@ async def test_two_runs_at_once_an_inbox_and_one_way_out(tmp_path: Path) -> None
         await console.until(lambda: app.shown is first)
         await console.say("/close")
         await console.until(lambda: isinstance(app.screen, LeaveScreen))
-        await pilot.press("s")
+        await pilot.press("s", "enter")
         await console.until(lambda: app.screen is first)
         await pilot.press("ctrl+t")
         third = await console.ready(2)
@@ -172,7 +172,7 @@ async def test_two_runs_at_once_an_inbox_and_one_way_out(tmp_path: Path) -> None
         # One way out for all: asked once, each run ended in good order.
         await pilot.press("ctrl+q")
         await console.until(lambda: isinstance(app.screen, LeaveScreen))
-        await pilot.press("q")
+        await pilot.press("q", "enter")
         await console.until(lambda: app.return_code is not None)
     assert app.return_code == 0
     ids = [tab.session_id for tab in (first, second)]

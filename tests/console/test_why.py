@@ -42,7 +42,7 @@ FINISH = {"calls": [{"tool": "finish", "args": {"answer": "done"}}]}
 async def recorded(tmp_path: Path) -> tuple[Replay, tuple[Event, ...]]:
     """A call that fails three times, is asked about, allowed once more, and succeeds after the file was written."""
     operator = ScriptedOperator()
-    operator.answers.append(EscalationReply("retry"))
+    operator.answers.append(EscalationReply("answer", "try again"))
     turns = [READ, READ, READ, WRITE, READ, FINISH]
     live = await start_session(tmp_path, turns, operator=operator)
     await live.run("read it")

@@ -112,6 +112,35 @@ async def test_lines_help_with_it_and_do_it(tmp_path: Path) -> None:
     assert "/theme is for the screen; /help lists what there is in lines." in console.written
 
 
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(32)
+
+
+@pytest.mark.parametrize("works", ["wl-paste", "xclip", "neither"])
+async def test_an_image_comes_from_the_clipboard_by_whichever_tool_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, works: str
+) -> None:
+    """Also if the first tool is there and fails, as `wl-paste` does without Wayland."""
+    (tmp_path / "image").write_bytes(PNG)
+    for tool in ("wl-paste", "xclip"):
+        script = f"cat {tmp_path / 'image'}" if tool == works else "echo no such target; exit 1"
+        (tmp_path / tool).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / tool).chmod(0o755)
+    for name, value in {"PATH": f"{tmp_path}:/bin:/usr/bin", "WAYLAND_DISPLAY": "w", "DISPLAY": ":9"}.items():
+        monkeypatch.setenv(name, value)
+    live_session = await start_session(tmp_path, ["done"])
+    host = ScriptedHost(live_session.session)
+    said = await host.typed("/image")
+    if works == "neither":
+        assert said[0].startswith("No image was found in the clipboard")
+        assert host.prompt == ""
+    else:
+        assert said == []
+        assert Path(host.prompt.strip()).read_bytes() == PNG
+        await live_session.run(f"What is this? {host.prompt}")
+        assert live_session.state.run.task.endswith(host.prompt.strip())
+    await live_session.close()
+
+
 async def test_commands_are_done_for_a_host_that_is_a_script(tmp_path: Path) -> None:
     live_session = await start_session(
         tmp_path, ["done"], profiles={"careful": {"model": "scripted:breaker"}}

@@ -219,14 +219,27 @@ async def test_iterations_that_are_used_up_end_in_a_closing_turn_and_a_partial_a
     assert len(live.model.requests) == 4
 
 
-async def test_retry_once_enters_the_history_and_runs_the_call_once_more(start_agent: StartAgent) -> None:
+async def test_retry_once_runs_the_call_itself_and_its_next_failure_asks_again(
+    start_agent: StartAgent,
+) -> None:
     operator = ScriptedOperator(answers=deque([EscalationReply("retry", "Look again, I made it.")]))
-    live = await start_agent([turn(MISSING)] * 3 + ["done", "done"], operator=operator)
+    live = await start_agent([*[turn(MISSING)] * 3, "done", "done"], operator=operator)
     await live.run()
     assert [raised.source for raised in operator.raised] == ["attempts", "attempts"]
     said = 'I had this call executed once more: read_file {"path": "nowhere.txt"} Look again, I made it.'
     assert {"role": "user", "content": said} in live.sent(3)
     assert len(live.of(events.ToolFailed)) == 4
+    assert len([reply for reply in live.of(events.ReplyFinished) if reply.by == "operator"]) == 1
+
+
+async def test_a_call_with_a_masked_secret_is_retried_by_the_model_alone(start_agent: StartAgent) -> None:
+    operator = ScriptedOperator(answers=deque([EscalationReply("retry")]))
+    missing = call("read_file", path="[masked:TOKEN].txt")
+    live = await start_agent([*[turn(missing)] * 3, "done", "done"], operator=operator)
+    await live.run()
+    assert not [reply for reply in live.of(events.ReplyFinished) if reply.by == "operator"]
+    said = 'Try read_file {"path": "[masked:TOKEN].txt"} once more.'
+    assert {"role": "user", "content": said} in live.sent(3)
 
 
 async def test_a_free_answer_leaves_the_call_blocked_and_the_refusal_says_whose_choice_it_was(

@@ -1,5 +1,5 @@
-"""To the clipboard: by the platform's own tool if there is one, and by the terminal (OSC 52), which says
-nothing.
+"""A text to the clipboard, by the platform's own tool and by the terminal (OSC 52), which says nothing; and an image from
+it, by a tool alone.
 """
 
 from __future__ import annotations
@@ -67,6 +67,49 @@ async def _fed(*command: str, text: str) -> bool:
                 await uncancelled(process.wait())
         return process.returncode == 0
     return False
+
+
+IMAGE_KINDS = {"image/png": (b"\x89PNG\r\n", ".png"), "image/jpeg": (b"\xff\xd8\xff", ".jpg")}
+"""Kinds of images: how their bytes begin, and how their files end."""
+
+
+def image_tools(env: Mapping[str, str], kind: str) -> list[Sequence[str]]:
+    """Give the commands that may print an image of this kind, the most likely first."""
+    found: list[Sequence[str]] = []
+    if env.get("WAYLAND_DISPLAY"):
+        found.append(["wl-paste", "--no-newline", "--type", kind])
+    if env.get("DISPLAY"):
+        found.append(["xclip", "-selection", "clipboard", "-target", kind, "-out"])
+    if sys.platform == "darwin" and kind == "image/png":
+        found.append(["pngpaste", "-"])
+    return found
+
+
+async def image(env: Mapping[str, str] = os.environ) -> tuple[bytes, str] | None:
+    """Take the image that is in the clipboard, by the first tool that has it: its bytes, and how its file ends."""
+    for kind, (beginning, ending) in IMAGE_KINDS.items():
+        for command in image_tools(env, kind):
+            path = shutil.which(command[0], path=env.get("PATH"))
+            printed = b"" if path is None else await _printed(path, *command[1:])
+            if printed.startswith(beginning):
+                return printed, ending
+    return None
+
+
+async def _printed(*command: str) -> bytes:
+    nothing = asyncio.subprocess.DEVNULL
+    with suppress(OSError, TimeoutError):
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=nothing, stdout=asyncio.subprocess.PIPE, stderr=nothing, start_new_session=True
+        )
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return (await process.communicate())[0]
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await uncancelled(process.wait())
+    return b""
 
 
 async def copy(text: str, what: str, terminal: Callable[[str], None] | None = None) -> str:

@@ -1,6 +1,6 @@
 """A row of choices, each taken by a click, or marked by its letter or the arrows and taken by Enter.
 
-Beside a text a letter takes nothing by itself: what is typed behind it makes a text of both.
+A letter takes nothing by itself: what is typed behind it makes a text of both.
 """
 
 from __future__ import annotations
@@ -69,12 +69,14 @@ class Choices(Widget, can_focus=True):
         beside_text: bool = True,
         at_once: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """`beside_text`: a letter may begin a text elsewhere; else it takes its choice, or does nothing. `at_once`:
-        whether a letter takes its choice now although it could.
+        """`beside_text`: what is typed behind a letter is a text elsewhere; else what is typed takes nothing until a
+        choice is marked by the arrows. `at_once`: whether a letter takes its choice now although it could begin a text.
         """
         super().__init__()
         self._beside_text = beside_text
         self._at_once = at_once
+        self._off = False
+        """Something was typed here that is no choice."""
         self.choices = tuple(choice._replace(label=one_line(choice.label, 200)) for choice in choices)
         self.chosen = 0
         self._typed_on = False
@@ -148,17 +150,21 @@ class Choices(Widget, can_focus=True):
         step = {"left": -1, "right": 1}.get(event.key)
         if (event.is_printable and self._typed(event)) or self._typed_on:
             pass  # keys behind a text that was begun here belong to it
-        elif event.key == "backspace" and self._letter:
+        elif event.key == "backspace" and (self._letter or self._off):
+            self._off = False
             self.mark("")
         elif step is not None:
+            self._off = False
             self.mark("")
             self.chosen = (self.chosen + step) % len(self.choices)
             self.refresh()
         elif event.key in {"up", "down"}:
+            self._off = False
             self.mark("")
             self._move_line(-1 if event.key == "up" else 1)
         elif event.key == "enter":
-            self._pick(self.current)
+            if not self._off:
+                self._pick(self.current)
         else:
             return
         event.stop()
@@ -173,10 +179,10 @@ class Choices(Widget, can_focus=True):
         key = "" if "alt+" in event.key else character
         choice = next((choice for choice in self.choices if choice.key == key), None)
         if not self._beside_text:
-            if choice is None:
-                return False
-            self._pick(choice)
-        elif choice is None or self._letter or self._typed_on:
+            self._off = self._off or choice is None
+            self.mark("" if self._off else key)
+            return choice is not None
+        if choice is None or self._letter or self._typed_on:
             self._stray(character)
         elif self._at_once(key):
             self._pick(choice)
@@ -197,9 +203,12 @@ class Choices(Widget, can_focus=True):
 
     def on_paste(self, event: events.Paste) -> None:
         """A paste is text."""
+        event.stop()
         if self._beside_text:
-            event.stop()
             self._stray(event.text)
+        else:
+            self._off = True
+            self.mark("")
 
     def _move_line(self, step: int) -> None:
         line, start, _ = self._laid_out(self.size.width)[self.chosen]

@@ -19,7 +19,7 @@ _LOOK = 0.25
 
 
 class AskScreen(ReadingScreen[bool]):
-    """Dismissed with True for `yes`. Choices are a key and what it does; Esc says no. Enter takes the first one."""
+    """Dismissed with True for `yes`. Choices are a key and what it does: the key marks one, Enter takes it."""
 
     DEFAULT_CSS = """
     AskScreen > Vertical { width: 72; border: round $warning; border-title-color: $warning; }

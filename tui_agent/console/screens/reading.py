@@ -8,6 +8,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
+from textual.content import Content
 
 from tui_agent.console.cards.choices import Choices
 from tui_agent.console.looks.hints import key_line
@@ -16,6 +17,7 @@ from tui_agent.frontend.lines.passages import Choice
 
 if TYPE_CHECKING:
     from textual.geometry import Size
+
 
 AROUND = 11
 """Rows of the terminal that the frame and the choices need beside the text."""
@@ -47,6 +49,8 @@ class ReadingScreen(FramedScreen[Result]):
         Binding("pagedown", "read(1)", "Read on", show=False, priority=True),
     ]
 
+    _reads_on: Content | None = None
+
     def inside(self) -> ComposeResult:
         with ScrolledText():
             yield from self.text()
@@ -65,7 +69,22 @@ class ReadingScreen(FramedScreen[Result]):
         self.watch(self.query_one(ScrolledText), "show_vertical_scrollbar", self._name_keys)
 
     def _name_keys(self, scrolls: bool) -> None:
-        self.frame.border_subtitle = key_line(("PgDn", "read on")) if scrolls else None
+        self._reads_on = key_line(("PgDn", "read on")) if scrolls else None
+        self.frame.border_subtitle = self._reads_on
+
+    def on_key(self, event: events.Key) -> None:
+        """Esc takes a mark back before it leads away."""
+        choices = self.query_one(Choices)
+        if event.key == "escape" and choices.marked:
+            choices.mark("")
+            event.stop()
+            event.prevent_default()
+
+    def on_choices_marked(self, event: Choices.Marked) -> None:
+        """Say at the lower edge what Enter would do."""
+        choice = event.choice
+        marked = None if choice is None else key_line(("Enter", choice.label), ("Esc", "back"))
+        self.frame.border_subtitle = marked or self._reads_on
 
     def on_resize(self, event: events.Resize) -> None:
         """The choices stay on the screen; the text scrolls."""

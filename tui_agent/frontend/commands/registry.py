@@ -42,6 +42,7 @@ BY_NAME: dict[str, AnyCommand] = {
         lending.Mcp(),
         running.Unqueue(),
         running.Queue(),
+        running.Image(),
         panes.Theme(),
         panes.Panes(),
         panes.View(),

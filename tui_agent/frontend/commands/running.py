@@ -146,6 +146,34 @@ class Queue(Command["SessionHost"]):
         return ""
 
 
+class Image(Command["SessionHost"]):
+    name = "image"
+    help = "Put the image that is in the clipboard into the message"
+
+    async def do(self, host: SessionHost, argument: str) -> str:
+        """Keep the image with the session, and name its file in the prompt."""
+        import asyncio
+        import shlex
+
+        from tui_agent.disk import replace_whole
+        from tui_agent.frontend.clipboard import image
+        from tui_agent.store.private import make_private
+
+        found = await image()
+        if found is None:
+            raise ValueError(
+                "No image was found in the clipboard: wl-paste (Wayland), xclip (X11) or pngpaste (macOS) reads it, on "
+                "the machine that agent-tui runs on. A file's path in the message does as well."
+            )
+        data, ending = found
+        folder = host.session.folder / "clipboard"
+        make_private(folder)
+        file = folder / f"image-{sum(1 for _ in folder.iterdir()) + 1}{ending}"
+        await asyncio.to_thread(replace_whole, file, data)
+        host.put_in_prompt(f"{shlex.quote(str(file))} ")
+        return ""
+
+
 def go(host: SessionHost, mode: Mode) -> str:
     """Go on in this mode: with the request that waits, the run that was left open, or the message that waits."""
     host.keep_note()
