@@ -15,9 +15,10 @@ from tests.console.live_harness import live
 from tests.console.terminal import ROOT
 from tests.frontend.scripted_host import ScriptedHost
 from tests.runtime.session_harness import start_session
+from tests.runtime.test_images import png
 from tui_agent.console.screens.help import sections
 from tui_agent.console.screens.palette import entries
-from tui_agent.core.events import BackgroundStarted
+from tui_agent.core.events import BackgroundStarted, RunStarted
 from tui_agent.frontend.commands import registry
 from tui_agent.frontend.commands.command import Command
 from tui_agent.frontend.commands.dispatch import UnknownCommandError, parse
@@ -112,15 +113,12 @@ async def test_lines_help_with_it_and_do_it(tmp_path: Path) -> None:
     assert "/theme is for the screen; /help lists what there is in lines." in console.written
 
 
-PNG = b"\x89PNG\r\n\x1a\n" + bytes(32)
-
-
 @pytest.mark.parametrize("works", ["wl-paste", "xclip", "neither"])
 async def test_an_image_comes_from_the_clipboard_by_whichever_tool_has_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, works: str
 ) -> None:
     """Also if the first tool is there and fails, as `wl-paste` does without Wayland."""
-    (tmp_path / "image").write_bytes(PNG)
+    (tmp_path / "image").write_bytes(png())
     for tool in ("wl-paste", "xclip"):
         script = f"cat {tmp_path / 'image'}" if tool == works else "echo no such target; exit 1"
         (tmp_path / tool).write_text(f"#!/bin/sh\n{script}\n")
@@ -135,9 +133,10 @@ async def test_an_image_comes_from_the_clipboard_by_whichever_tool_has_it(
         assert host.prompt == ""
     else:
         assert said == []
-        assert Path(host.prompt.strip()).read_bytes() == PNG
+        assert Path(host.prompt.strip()).read_bytes() == png()
         await live_session.run(f"What is this? {host.prompt}")
-        assert live_session.state.run.task.endswith(host.prompt.strip())
+        (started,) = live_session.of(RunStarted)
+        assert [image.media_type for image in started.images] == ["image/png"]
     await live_session.close()
 
 

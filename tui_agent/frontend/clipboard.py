@@ -1,4 +1,4 @@
-"""A text to the clipboard, by the platform's own tool and by the terminal (OSC 52), which says nothing; and an image from
+"""A text to the clipboard, by the platform's own tool and by the terminal (OSC 52), which says nothing; an image from
 it, by a tool alone.
 """
 
