@@ -136,7 +136,7 @@ async def test_an_image_comes_from_the_clipboard_by_whichever_tool_has_it(
         assert Path(host.prompt.strip()).read_bytes() == png()
         await live_session.run(f"What is this? {host.prompt}")
         (started,) = live_session.of(RunStarted)
-        assert [image.media_type for image in started.images] == ["image/png"]
+        assert [image.media for image in started.images] == ["image/png"]
     await live_session.close()
 
 

@@ -86,13 +86,14 @@ def _dispatch(arguments: list[str]) -> int:
     place = _first_word(arguments)
     if place is not None and arguments[place] in COMMANDS:
         name = arguments.pop(place)
-        return _command(name).main(arguments)
+        return command_module(name).main(arguments)
     if place is not None:
         _refuse_misspelt_command(arguments[place])
-    return _command("console").main(arguments)
+    return command_module("console").main(arguments)
 
 
-def _command(name: str) -> CommandModule:
+def command_module(name: str) -> CommandModule:
+    """Import the module of a command."""
     room = "lab.commands" if name in OF_THE_LABORATORY else "cli"
     return cast("CommandModule", importlib.import_module(f"tui_agent.{room}.{name}"))
 
@@ -112,7 +113,7 @@ def _first_word(arguments: Sequence[str]) -> int | None:
 
 def _takes_value(option: str) -> bool:
     """True if an option is followed by its value, by the first command that has the option."""
-    answers = (_command(name).parser().takes_value(option) for name in ("console", *COMMANDS))
+    answers = (command_module(name).parser().takes_value(option) for name in ("console", *COMMANDS))
     return next((answer for answer in answers if answer is not None), False)
 
 

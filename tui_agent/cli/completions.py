@@ -6,12 +6,11 @@ It is made from the parsers themselves; a word that is none of theirs is complet
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from tui_agent.cli import COMMANDS
+from tui_agent.cli import COMMANDS, command_module
 
 SHELLS = ("bash", "zsh", "fish")
 HOW = {
@@ -32,7 +31,7 @@ class Option(NamedTuple):
 
 def options_of(command: str) -> list[Option]:
     """Give the options of a command; of the console for ""."""
-    parser = importlib.import_module(f"tui_agent.cli.{command or 'console'}").parser()
+    parser = command_module(command or "console").parser()
     return [
         Option(
             name,
@@ -48,7 +47,7 @@ def options_of(command: str) -> list[Option]:
 
 def verbs_of(command: str) -> tuple[str, ...]:
     """Give the first words that a command takes, as far as it has names for them."""
-    module = importlib.import_module(f"tui_agent.cli.{command}")
+    module = command_module(command)
     verbs: Iterable[str] = getattr(module, "VERBS", ()) or getattr(module, "_VERBS", ())
     positionals = (action for action in module.parser()._actions if not action.option_strings)
     named: tuple[str, ...] = next((getattr(each.type, "allowed", ()) for each in positionals), ())
