@@ -68,7 +68,7 @@ def commands(document: Path) -> Iterator[str]:
 @cache
 def has_option(command: str, option: str) -> bool:
     """True if the command or one of its verbs has the option."""
-    module = cli._command(command)
+    module = cli.command_module(command)
     return module.parser().takes_value(option) is not None or f'"{option}"' in inspect.getsource(module)
 
 

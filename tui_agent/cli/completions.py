@@ -36,13 +36,18 @@ def options_of(command: str) -> list[Option]:
         Option(
             name,
             action.nargs != 0,
-            tuple(action.choices or getattr(action.type, "allowed", ())),
+            _values_of(action),
             " ".join((action.help or "").split()),
         )
         for action in parser._actions
         for name in action.option_strings
         if name.startswith("--") and action.help != argparse.SUPPRESS
     ]
+
+
+def _values_of(action: argparse.Action) -> tuple[str, ...]:
+    values: Iterable[str] = action.choices or getattr(action.type, "allowed", ())
+    return tuple(values)
 
 
 def verbs_of(command: str) -> tuple[str, ...]:
