@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tui_agent.cli import COMMANDS, command_module
 
@@ -46,7 +46,7 @@ def options_of(command: str) -> list[Option]:
 
 
 def _values_of(action: argparse.Action) -> tuple[str, ...]:
-    values: Iterable[str] = action.choices or getattr(action.type, "allowed", ())
+    values: Any = action.choices or getattr(action.type, "allowed", ())
     return tuple(values)
 
 
