@@ -214,3 +214,44 @@ async def test_a_message_that_is_typed_at_an_approval_reaches_the_prompt_whole_a
             )
             assert desk.replies == []
             desk.prompted = prompt.value = ""
+
+
+async def test_at_any_speed_no_is_the_first_letter_of_its_reason_and_all_else_is_a_message() -> None:
+    """By a clock that only the test turns: at 10 words a minute every letter comes after a second of quiet."""
+    asked = ApprovalAsked(
+        id="a", call_id="c", tool="bash", input={"command": "make"}, preview="make", rules=("bash(make)",)
+    )
+    chance = random.Random("speeds")
+    desk = Desk(lambda: ApprovalCard(ApprovalQuestion(asked)))
+    async with desk.run_test() as pilot:
+        prompt, choices = desk.query_one("#prompt", LineField), desk.card.query_one(Choices)
+        field = desk.card.query_one(AnswerField)
+        for number in range(60):
+            speed = (10, 20, 40, 80, 120)[number % 5]
+            text = " ".join(
+                (
+                    chance.choice(("no", "not", "never", "next time", "read", "use")),
+                    *chance.choices(WORDS, k=2),
+                )
+            )
+            choices.focus()
+            await pilot.pause()
+            waited = chance.choice((0.1, 1.0, 3.0))
+            for letter in text:
+                desk.card.stood_quiet = lambda waited=waited: waited >= 1.0
+                desk.send([letter])
+                await pilot.pause()
+                waited = 60 / (5 * speed) + chance.choice((0.0, 0.0, 0.1, 1.0, 3.0))
+            if not desk.card.has_class("-denying"):
+                await until(pilot, lambda text=text: desk.prompted + prompt.value == text)
+                assert desk.replies == []
+            else:
+                await until(pilot, lambda text=text: field.value == text)
+                desk.send(["\r"])
+                await until(pilot, lambda: desk.replies)
+                assert text.startswith("n")
+                assert (desk.replies[0].decision, desk.replies[0].reason) == ("deny", text)
+                field.value = ""
+                desk.card.remove_class("-denying")
+            desk.replies.clear()
+            desk.prompted = prompt.value = ""
