@@ -53,9 +53,185 @@ def _risks(words: Sequence[str] = (), options: str = "", *, examples: Any, **sai
     return Risks(re.compile("|".join([*words, *shortened]) or "(?!)", re.DOTALL), **said)
 
 
+_CODE = "its arguments are a program, which can run and write anything"
+_RUNS = "it runs the program that stands behind it"
+_WRAPPERS = ("env", "xargs", "timeout", "nice", "nohup", "stdbuf", "time", "setsid", "ionice", "command")
+RISKS: dict[str, Risks] = {
+    "git": _risks(
+        r"(?!)",
+        "-c, --exec, --upload-pack, --open-files-in-pager, --ext-diff, --output, config, aliases",
+        "git(1), git-config(1), git-fetch-pack(1), git-grep(1), git-diff(1), git-archive(1), git-rebase(1), "
+        "gitremote-helpers(7)",
+    ),
+    # -T: a line of the list that begins with a dash is an option. -f host:file is fetched by a remote shell.
+    **dict.fromkeys(
+        ("tar", "gtar", "bsdtar", "cpio"),
+        _risks(
+            rf"(?:{_long('to-command', 'checkpoint-action', 'use-compress-program', 'rsh-command', 'info-script')}"
+            rf"|{_long('new-volume-script', 'rmt-command', 'files-from', 'absolute-names')})(?:=.*)?"
+            r"|-[a-zA-Z]*[IFTP].*|[a-zA-Z]*[IFTP][a-zA-Z]*|(?:--file=)?[\w.@-]+:.*",
+            "--to-command, --checkpoint-action, -I, -F, -T",
+            "tar(1), bsdtar(1), cpio(1)",
+            "it runs what --to-command, --checkpoint-action and -I name, and unpacks over files",
+        ),
+    ),
+    **dict.fromkeys(
+        ("awk", "gawk", "mawk", "nawk"),
+        _risks(r"(?!)", "programs with system(), pipes and redirections", "awk(1), gawk(1)", _CODE),
+    ),
+    **dict.fromkeys(
+        ("sed", "gsed"),
+        _risks(
+            r"-[a-zA-Z]*i.*|--in-place(?:=.*)?",
+            "-i, and scripts that run (`e`) or write (`w`)",
+            "sed(1)",
+            "its scripts can run (`e`) and write (`w`), and -i edits files",
+        ),
+    ),
+    "find": _risks(
+        r"-(?:exec|execdir|ok|okdir|delete|fprint0?|fprintf|fls|files0-from)",
+        "-exec, -ok, -delete, -fprint",
+        "find(1)",
+    ),
+    **dict.fromkeys(
+        ("fd", "fdfind"), _risks(r"-[a-zA-Z]*[xX].*|--exec(?:-batch)?(?:=.*)?", "-x, --exec", "fd(1)")
+    ),
+    "rsync": _risks(
+        rf"-[a-zA-Z]*e.*|(?:{_long('rsh', 'rsync-path', 'log-file', 'write-batch', 'only-write-batch', 'config')}"
+        rf"|{_long('daemon', 'partial-dir', 'backup-dir', 'temp-dir')})(?:=.*)?",
+        "-e, --rsh, --rsync-path, --log-file",
+        "rsync(1)",
+    ),
+    **dict.fromkeys(
+        ("sort", "gsort"),
+        _risks(
+            rf"-[a-zA-Z]*[oT].*"
+            rf"|(?:{_long('output', 'compress-program', 'temporary-directory', 'files0-from')})(?:=.*)?",
+            "-o, --compress-program",
+            "sort(1)",
+        ),
+    ),
+    **dict.fromkeys(_WRAPPERS, _risks(r".*", "the program that it runs", "env(1), xargs(1), timeout(1)", _RUNS)),
+    **dict.fromkeys(
+        ("less", "more", "most", "pg", "man", "bat", "batcat", "delta"),
+        _risks(
+            r"\+.*|-[a-zA-Z]*[oOPkH].*"
+            r"|--(?:pager|log-file|LOG-FILE|lesskey.*|html|browser|prompt|preprocessor|map-syntax)(?:=.*)?",
+            "+!command, -o, -P, --pager",
+            "less(1), man(1), bat(1)",
+        ),
+    ),
+    **dict.fromkeys(
+        ("npm", "pnpm", "yarn", "bun", "npx"),
+        _risks(
+            r"--(?:script-shell|shell|node-options|git|editor|viewer|browser|userconfig|globalconfig|prefix|cache"
+            r"|init-module|use-node-version|call|eval|cwd|config)(?:[=:].*)?|-[ceC]|config|set",
+            "--script-shell, --node-options, --prefix, config",
+            "npm-config(7), pnpm(1), yarn(1)",
+        ),
+    ),
+    **dict.fromkeys(
+        ("rg", "ag", "ack", "ugrep"),
+        _risks(
+            r"--(?:pre|hostname-bin|pager|search-zip|filter|output|save-config)(?:=.*)?|-[a-zA-Z]*z.*",
+            "--pre, --hostname-bin, --pager, -z",
+            "rg(1), ag(1), ack(1), ugrep(1)",
+        ),
+    ),
+    "diff": _risks(r"-[a-zA-Z]*l.*|--paginate|--output(?:=.*)?", "-l", "diff(1)"),
+    **dict.fromkeys(
+        ("sdiff", "diff3"),
+        _risks(r"-[a-zA-Z]*o.*|--(?:diff-program|output)(?:=.*)?", "--diff-program, -o", "sdiff(1)"),
+    ),
+    **dict.fromkeys(
+        ("curl", "wget"),
+        _risks(
+            r"-[a-zA-Z]*[oOKTFdQ].*|-[Pie].*|--(?:output.*|remote-name.*|config|upload-file|form.*|data.*|json"
+            r"|post-(?:data|file)|body-(?:data|file)|dump-header|cookie-jar|trace.*|stderr|libcurl|etag-save|hsts|alt-svc"
+            r"|use-askpass|execute|directory-prefix|input-file|save-cookies|append-output|rejected-log|warc-file|quote"
+            r"|netrc-file|engine)(?:=.*)?",
+            "-o, -d, -T, --config, --use-askpass",
+            "curl(1), wget(1)",
+        ),
+    ),
+    **dict.fromkeys(
+        ("ssh", "scp", "sftp"),
+        _risks(
+            r"-[a-zA-Z]*[oSFED].*|-J.*",
+            "-o ProxyCommand=…, -S, -F",
+            "ssh(1), scp(1), sftp(1), ssh_config(5)",
+            "nobody judges what runs at the other end",
+        ),
+    ),
+    "zip": _risks(r"-[a-zA-Z]*T.*|--unzip-command(?:=.*)?", "-TT, --unzip-command", "zip(1)"),
+    **dict.fromkeys(("split", "gsplit"), _risks(rf"(?:{_long('filter')})(?:=.*)?", "--filter", "split(1)")),
+    "make": _risks(
+        r"-[a-zA-Z]*[fICEW].*|--(?:file|makefile|directory|include-dir|eval|what-if)(?:=.*)?|[^=]*=.*",
+        "-f, -C, --eval, NAME=value",
+        "make(1)",
+    ),
+    **dict.fromkeys(
+        ("docker", "podman"),
+        _risks(
+            r"-v.*|--(?:volume|mount|privileged|device|pid|cap-add|entrypoint|output)(?:=.*)?|-o.*",
+            "-v, --mount, --privileged",
+            "docker(1)",
+            "a container can be given the whole machine",
+        ),
+    ),
+    "go": _risks(
+        r"--?(?:exec|toolexec|vettool|overlay|ldflags|gcflags|o|C|modfile|w|cpuprofile|coverprofile|outputdir)(?:=.*)?",
+        "-exec, -toolexec, -vettool, -o",
+        "go help build",
+    ),
+    "cargo": _risks(r"\+.*|--(?:config|target-dir|out-dir)(?:=.*)?|-[ZC].*", "--config, -Z, +toolchain", "cargo(1)"),
+    **dict.fromkeys(
+        ("pip", "pip3"),
+        _risks(r"config|--(?:target|prefix|root|log|editor|python)(?:=.*)?|-t.*", "config, --target", "pip(1)"),
+    ),
+    **dict.fromkeys(
+        ("gcc", "g++", "cc", "c++", "clang", "clang++", "ld", "ld.gold", "ld.lld"),
+        _risks(
+            r"-wrapper|-B.*|-fplugin=.*|-specs=.*|--specs=.*|-fuse-ld=.*|-plugin|--plugin(?:=.*)?|-load|-Xclang|@.*",
+            "-wrapper, -B, -fplugin, -specs",
+            "gcc(1), clang(1), ld(1)",
+        ),
+    ),
+    "pandoc": _risks(
+        rf"(?:{_long('filter', 'lua-filter', 'pdf-engine', 'defaults', 'data-dir', 'output', 'extract-media')})(?:=.*)?"
+        r"|-[a-zA-Z]*[FLdo].*",
+        "--filter, --lua-filter, --pdf-engine, -o",
+        "pandoc(1)",
+    ),
+    "openssl": _risks(
+        r"-(?:engine|provider|provider-path|config|out|keyout|writerand|CAserial|signkey_out)",
+        "-engine, -provider, -config, -out",
+        "openssl(1)",
+    ),
+    "pylint": _risks(
+        r"--(?:init-hook|load-plugins|rcfile|output)(?:=.*)?", "--init-hook, --load-plugins, --rcfile", "pylint(1)"
+    ),
+    "bazel": _risks(
+        r"--(?:run_under|bazelrc|workspace_status_command|override_repository|output_base|output_user_root)(?:=.*)?",
+        "--run_under, --bazelrc",
+        "bazel.build/reference/command-line-reference",
+    ),
+    "gh": _risks(r"alias|extensions?|ext|api|codespace|cs|config", "alias, extension, api, config", "gh(1)"),
+    "tcpdump": _risks(r"-[a-zA-Z]*[zwZ].*", "-z, -w", "tcpdump(1)"),
+    "kubectl": _risks(
+        r"exec|cp|debug|attach|plugin|config|--(?:kubeconfig|as|editor)(?:=.*)?",
+        "exec, cp, debug, config",
+        "kubectl(1)",
+    ),
+    "tree": _risks(r"-[a-zA-Z]*[oR].*", "-o", "tree(1)"),
+    "date": _risks(r"-[a-zA-Z]*s.*|--set(?:=.*)?", "-s", "date(1)"),
+    "file": _risks(r"-[a-zA-Z]*[CzZ].*|--(?:compile|uncompress.*)", "-C, -z", "file(1)"),
+}  # fmt: skip
+"""By program."""
 _OF_GIT = re.compile(
     rf"(?:{_long('exec', 'upload-pack', 'receive-pack', 'ext-diff', 'textconv', 'show-signature', 'template')}"
-    rf"|{_long('open-files-in-pager', 'strategy', 'separate-git-dir', 'filters', 'output-directory')})(?:=.*)?"
+    rf"|{_long('open-files-in-pager', 'strategy', 'separate-git-dir', 'filters', 'output-directory', 'unsafe-paths')})"
+    r"(?:=.*)?"
     r"|--output(?:=.*)?|-[a-zA-Z]*O.*|(?:ext|fd)::.*|[\w.+-]+::.*|--(?:edit|open|edit-description)|.*%G.*"
 )
 """Options of subcommands that run what they name, or write a file that they name; addresses that are commands."""
