@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from textual.binding import Binding
 from textual.widget import Widget
 from textual.widgets import Input
 
 from tests.console.live_harness import live
 from tests.console.real_session import real_live
+from tui_agent import console
 from tui_agent.config.errors import ConfigError
 from tui_agent.config.keys import key_problem, written
 from tui_agent.config.settings import Settings, load_settings, user_config_file
 from tui_agent.console import panes
+from tui_agent.console.cards.approval import CHOICES as ANSWERS
 from tui_agent.console.screens.ask import LeaveScreen
 from tui_agent.console.screens.help import HelpScreen, command_rows, sections
 from tui_agent.console.screens.keys import KeyCapture, KeysScreen
 from tui_agent.console.screens.report import ReportScreen
-from tui_agent.frontend.commands.command import key_label
-from tui_agent.frontend.commands.registry import BINDABLE, BY_NAME, shown_key, use_keys
+from tui_agent.core.events import EscalationRaised
+from tui_agent.frontend.commands.place_keys import PLACES
+from tui_agent.frontend.commands.registry import BACKWARDS, BINDABLE, BY_NAME, key_label, shown_key, use_keys
+from tui_agent.frontend.lines.escalation import choices_for
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +52,7 @@ def test_function_keys_and_letters_with_ctrl_or_alt_can_be_had(key: str) -> None
     [
         ("ctrl+i", "Tab"), ("ctrl+m", "Enter"), ("ctrl+h", "Backspace"), ("shift+ctrl+x", "same for both"),
         ("ctrl+1", "not sent"), ("x", "what you type"), ("shift+a", "what you type"), ("f99", "no key f99"),
-        ("enter", "texts"), ("up", "moves"), ("ctrl+c", "interrupts"), ("f8", "card"), ("", "no key"),
+        ("enter", "texts"), ("up", "moves"), ("ctrl+c", "interrupts"), ("", "no key"),
     ],
 )  # fmt: skip
 def test_keys_that_cannot_be_had_are_refused_with_the_reason(key: str, why: str) -> None:
@@ -177,3 +186,66 @@ async def test_an_action_gets_another_key_by_pressing_it(
         await console.until(lambda: (BY_NAME["help"].pressed, BY_NAME["auto"].pressed) == ("f1", "f5"))
         await console.press("escape", "f1")
         await console.opens(HelpScreen)
+
+
+def _bindings() -> Iterator[tuple[str, Binding]]:
+    """Every binding of every class of the console, with the class's name."""
+    for module in pkgutil.walk_packages(console.__path__, f"{console.__name__}."):
+        for name, kind in vars(importlib.import_module(module.name)).items():
+            if isinstance(kind, type) and kind.__module__ == module.name:
+                for binding in vars(kind).get("BINDINGS", ()):
+                    yield name, binding
+
+
+def test_every_key_of_the_console_is_a_command_or_stands_with_the_keys_of_its_place() -> None:
+    commands = {command.name: command.key for command in BINDABLE}
+    places = {f"{place}.{key.name}": key for place, (_, keys) in PLACES.items() for key in keys}
+    bound = list(_bindings())
+    for name, binding in bound:
+        if key := places.get(binding.id or ""):
+            assert (binding.key, binding.action, binding.priority) == (key.keys, key.does, key.first), name
+        elif binding.id not in BACKWARDS:
+            assert binding.key == commands[binding.id] or binding.key.startswith("none_"), (name, binding)
+    unbound = [
+        each for each, key in places.items() if key.does and each not in {binding.id for _, binding in bound}
+    ]
+    assert unbound == []
+
+
+def test_no_place_has_one_key_for_two_things_at_once() -> None:
+    for place, (_, keys) in PLACES.items():
+        names = [name for key in keys if key.does for name in key.keys.split(",")]
+        assert len(set(names)) == len(names), place
+        assert len({key.name for key in keys}) == len(keys), place
+        assert all(key.shown and key.help for key in keys), place
+
+
+def test_the_letters_of_cards_stand_with_the_keys_of_cards() -> None:
+    sources = ("ask_operator", "budget", "steps", "plan", "model", "attempts", "ring")
+    asked = [
+        EscalationRaised(id="e1", source=source, question="?", options=("one",), until=9.0)
+        for source in sources
+    ]
+    letters = {choice.key for each in asked for choice in choices_for(each)}
+    letters |= {choice.key for choice in ANSWERS}
+    known = {name for key in PLACES["card"].keys for name in key.keys.split(",")}
+    assert letters - known == set()
+
+
+def test_the_keys_of_the_document_are_current() -> None:
+    script = Path(__file__).parents[2] / "docs" / "write_keys.py"
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+async def test_the_key_to_the_card_is_the_operators_too() -> None:
+    async with live() as driven:
+        driven.app.use_keys(Settings(keys={"card": "f11"}))
+        driven.session.start()
+        driven.screen.prompt.put("half a")
+        driven.ask()
+        await driven.until(lambda: "F11 answer" in driven.shown())
+        await driven.press("f8")
+        assert not driven.in_card
+        await driven.press("f11")
+        await driven.until(lambda: driven.in_card)

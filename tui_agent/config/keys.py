@@ -21,7 +21,6 @@ _NEEDED: dict[str, str] = {
     "ctrl+c": "copies, or interrupts what runs",
     "ctrl+j": "breaks the line in the prompt",
     "ctrl+p": "opens the command palette",
-    "f8": "goes to the card that waits",
     "alt+up": "takes a queued message back",
     "alt+enter": "breaks the line in the prompt",
     **dict.fromkeys(("enter", "shift+enter", "space", "tab", "shift+tab"), "is needed in texts and choices"),

@@ -20,6 +20,7 @@ from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
 from tui_agent.console.looks.hints import MARK, key_line
+from tui_agent.frontend.commands.registry import shown_key
 from tui_agent.frontend.lines.passages import Choice
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
@@ -36,7 +37,6 @@ BARE = 7
 
 WAY_BACK = key_line(("Esc", "prompt"), ("^C", "interrupt"))
 _READING = key_line(("PgDn", "read on"), ("End", "last"))
-_TO_READ = key_line(("F8", "read on"))
 _LABEL = 28
 """Cells of a choice's words at the lower edge."""
 """Where the keys are the prompt's, and the card is answered by others."""
@@ -127,7 +127,9 @@ class Card(Vertical):
         hint = self.way_back() if self._hint is WAY_BACK else self._hint
         if left:
             more = Content.styled(f"↓ {counted(left, 'more line')}  ", "$muted")
-            hint = more + (_READING if self.has_focus_within else hint or _TO_READ)
+            hint = more + (
+                _READING if self.has_focus_within else hint or key_line((shown_key("card"), "read on"))
+            )
         self.border_subtitle = hint or None
 
     def _mark_hint(self, choice: Choice) -> Content:

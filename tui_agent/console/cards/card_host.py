@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from textual.containers import Vertical
+from textual.content import Content
 from textual.message import Message
 
 from tui_agent.console.cards.card import WAY_BACK, Card
 from tui_agent.console.looks.hints import key_line
 from tui_agent.console.panes.foot import LOW, Foot
 from tui_agent.console.terminal.timers import Quiet
+from tui_agent.frontend.commands.registry import shown_key
 
 if TYPE_CHECKING:
     from tui_agent.core.state import RunState
@@ -33,7 +36,10 @@ QUIET = 1.0
 KEPT = 2
 """Rows of the conversation that stay in view above a card, if the frame has more than `LOW`."""
 
-ENTER_HINT = key_line(("F8", "answer"))
+
+def enter_hint() -> Content:
+    """Say which key leads to the card."""
+    return key_line((shown_key("card"), "answer"))
 
 
 class CardHost(Foot):
@@ -151,7 +157,7 @@ class CardHost(Foot):
         """A key went into the prompt."""
         self._typed_at = self._clock()
         if self.card is not None and not self.card.has_focus_within:
-            self.card.hint(ENTER_HINT)
+            self.card.hint(enter_hint())
             self._settle_later()
 
     def on_resize(self) -> None:
@@ -177,7 +183,7 @@ class CardHost(Foot):
         event.stop()
         if self.card is not None:
             self._left = self.card
-            self.card.hint(ENTER_HINT)
+            self.card.hint(enter_hint())
         self.post_message(self.Left())
 
     def on_card_settled(self, event: Card.Settled) -> None:
@@ -199,7 +205,7 @@ class CardHost(Foot):
         if not card.wants_focus or card.has_focus_within:
             return
         if card is self._left or self._elsewhere() or self._drafting():
-            card.hint(ENTER_HINT)
+            card.hint(enter_hint())
         else:
             self.enter()
 
@@ -209,7 +215,7 @@ class CardHost(Foot):
         self._shown_at = self._clock()
         self.add_class("-open")
         if card.wants_focus:
-            card.hint(ENTER_HINT)
+            card.hint(enter_hint())
         await self.mount(card)
         self.post_message(self.Changed())
         self._settle_later()

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Label, Static, TextArea
 
+from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.looks.hints import key_line
 from tui_agent.console.prompt.fields import TextField
 from tui_agent.frontend.lines.passages import is_plain
@@ -92,11 +93,7 @@ class ArgumentsEditor(Vertical):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "accept", "Take the arguments", show=False, priority=True),
-        Binding("escape", "leave", "Leave them as they were", show=False, priority=True),
-        Binding("ctrl+e", "as_json", "All arguments as JSON", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("arguments")
 
     @dataclass
     class Accepted(Message):

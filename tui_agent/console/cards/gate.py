@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
@@ -19,6 +19,7 @@ from textual.widgets import Static, TextArea
 from tui_agent.console.cards.card import Card
 from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
+from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.looks.hints import key_line
 from tui_agent.console.prompt.fields import TextField
 from tui_agent.frontend.commands.registry import shown_key
@@ -56,9 +57,7 @@ class GateCard(Card):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "keep", "Keep the note", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("note-card")
 
     @dataclass
     class Go(Message):

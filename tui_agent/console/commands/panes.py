@@ -26,6 +26,15 @@ class ScreenPanes:
         """`settings` raises `ValueError` as long as there are none."""
         self._screen = screen
         self._settings = settings
+        self.own: Mapping[str, Callable[[str], Answer]] = {
+            "theme": self._theme,
+            "panes": self._panes,
+            "view": self._view,
+            "next-pane": self._next_pane,
+            "jump": self._jump,
+            "card": self._card,
+            "find": self._find,
+        }
         self._sought = ""
         """The text that was found last."""
 
@@ -103,7 +112,20 @@ class ScreenPanes:
             raise ValueError(f"There is no pane {place}. There are {', '.join(self.places)}.")
         self._screen.focus_pane(place)
 
-    async def find(self, text: str) -> None:
+    def _jump(self, pane: str) -> Answer:
+        """Go to a pane by name, or choose one by its letter."""
+        if not pane:
+            return self._jump_to()
+        if pane not in jump_targets():
+            raise ValueError(f"There is no pane {pane}. There are {', '.join(jump_targets())}.")
+        self._screen.focus_pane(pane)
+        return ""
+
+    def _card(self, _: str) -> str:
+        self._screen.go_to_card()
+        return ""
+
+    async def _find(self, text: str) -> str:
         """Find a text in the conversation, and go to where it stands."""
         from tui_agent.console.screens.find import FindScreen
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from textual.binding import Binding, BindingType
 
 from tui_agent.console.looks.hints import Hint
-from tui_agent.frontend.commands.command import key_label
-from tui_agent.frontend.commands.registry import BINDABLE, BY_NAME, AnyCommand
+from tui_agent.frontend.commands.place_keys import PLACES
+from tui_agent.frontend.commands.registry import BINDABLE, BY_NAME, Command, key_label
 
 _OF_TABS = (("next-tab", "next tab"), ("inbox", "inbox"))
 """Commands that the last line shows too where there are several tabs, and their words."""
@@ -21,7 +21,7 @@ def no_key(command: AnyCommand) -> str:
 
 def command_bindings(*, replay: bool) -> list[BindingType]:
     """The registry's keys; Esc leaves the first word to whatever is open."""
-    bindings: list[BindingType] = [
+    made: list[BindingType] = [
         Binding(
             command.key or no_key(command),
             # Esc closes what is open first.
@@ -34,15 +34,23 @@ def command_bindings(*, replay: bool) -> list[BindingType]:
         for command in BINDABLE
         if command.slash and (command.replay or not replay)
     ]
-    bindings += [
-        Binding(f"alt+{number}", f"command('tab', '{number}')", "Tab", show=False, priority=True)
-        for number in range(1, 10)
-    ]
+    return [*made, *bindings("anywhere")]
+
+
+def bindings(*places: str) -> list[BindingType]:
+    """Bind the keys of these places, as far as they have an action."""
     return [
-        *bindings,
-        Binding("ctrl+pagedown", "command('next-tab')", "Next tab", show=False, priority=True),
-        Binding("ctrl+pageup", "command('next-tab', '-1')", "The tab before", show=False, priority=True),
+        Binding(key.keys, key.does, key.help, show=False, priority=key.first, id=f"{place}.{key.name}")
+        for place in places
+        for key in PLACES[place].keys
+        if key.does
     ]
+
+
+def closing(name: str, result: str = "None") -> BindingType:
+    """Let the key of a command close what it has opened."""
+    key = BY_NAME[name].key or no_key(BY_NAME[name])
+    return Binding(key, f"dismiss({result})", "Back", show=False, priority=True, id=name)
 
 
 def key_hints(*names: str) -> list[Hint]:

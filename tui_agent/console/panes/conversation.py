@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.segment import Segment
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Offset, Size
 from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
+from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.looks.pane_facts import CONVERSATION
 from tui_agent.console.panes.call_block import BEYOND, FOLD, IN_FILE
 from tui_agent.console.panes.density import Density
@@ -62,22 +63,7 @@ class ConversationPane(StatePane):
 
         text: str
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Previous block", show=False),
-        Binding("down,j", "move(1)", "Next block", show=False),
-        Binding("enter,space", "open_block", "Open or fold", show=False),
-        Binding("o", "open_all", "Open all, or fold all", show=False),
-        Binding("c", "copy_block", "Copy the block", show=False),
-        Binding("s", "skip_wait", "Skip the wait", show=False),
-        Binding("backspace", "back", "Back to the timeline", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("n", "next_match(1)", "Next match", show=False),
-        Binding("N", "next_match(-1)", "Previous match", show=False),
-        Binding("escape", "unmark", "Mark no match", show=False),
-        Binding("home,g", "top", "Beginning", show=False),
-        Binding("end,G", "follow", "End, and follow", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("conversation")
 
     @dataclass
     class WaitEnded(Message):

@@ -7,23 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
 
 from textual import events
-from textual.binding import Binding
 from textual.message import Message
 
 from tui_agent.console.panes.pane import LinePane
 from tui_agent.frontend.lines.styled import Line, Span
 
 Row = TypeVar("Row")
-
-
-LIST_KEYS = (
-    Binding("escape", "dismiss(None)", "Back", show=False, priority=True),
-    Binding("up", "move(-1)", "Up", show=False, priority=True),
-    Binding("down", "move(1)", "Down", show=False, priority=True),
-    Binding("pageup", "move(-10)", "Up", show=False, priority=True),
-    Binding("pagedown", "move(10)", "Down", show=False, priority=True),
-)
-"""Keys of a screen whose search field has the focus while its list is moved in (`action_move`)."""
 
 
 class _DrawnRows(Sequence[Line]):

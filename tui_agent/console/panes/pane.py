@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
@@ -22,6 +22,7 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
+from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.looks.pane_facts import PaneFacts
 from tui_agent.console.panes.strips import Palette, to_strip
 from tui_agent.frontend.lines.styled import Line, Span, fit, text_of, wrap
@@ -171,13 +172,7 @@ class LinePane(ScrollView, can_focus=True):
 class StatePane(LinePane):
     """A pane of the dashboard: a part of the state, in lines. Its facts say how the screens know it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("w", "why", "Why?", show=False),
-        Binding("less_than_sign", "screen.widen_side(4)", "More room at the side", show=False),
-        Binding("greater_than_sign", "screen.widen_side(-4)", "More room for the conversation", show=False),
-        Binding("plus", "screen.heighten(1)", "More rows", show=False),
-        Binding("minus", "screen.heighten(-1)", "Fewer rows", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("pane")
 
     facts: ClassVar[PaneFacts]
 

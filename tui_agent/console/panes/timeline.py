@@ -6,12 +6,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Size
 from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
+from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.looks.pane_facts import PaneFacts
 from tui_agent.console.panes.pane import Asked, StatePane, nothing
 from tui_agent.console.panes.strips import Palette, to_strip
@@ -56,15 +57,7 @@ class TimelinePane(StatePane):
     TimelinePane { height: 1fr; min-height: 3; }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Up", show=False),
-        Binding("down,j", "move(1)", "Down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home,g", "edge(0)", "First", show=False),
-        Binding("end,G", "edge(1)", "Last", show=False),
-        Binding("enter", "select", "Show in the conversation", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("timeline")
 
     @dataclass
     class Selected(Message):

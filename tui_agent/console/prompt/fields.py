@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widgets import Input, TextArea
 
-from tui_agent.console.terminal.keys_in_order import KeysInOrder
+from tui_agent.console.looks.command_keys import bindings
+from tui_agent.console.prompt.keys_in_order import KeysInOrder
 from tui_agent.console.terminal.timers import once
 from tui_agent.terminal_text import sanitize_paste
 
@@ -78,7 +79,7 @@ class LineField(RestingCursor, KeysInOrder, Input):
 class TextField(RestingCursor, KeysInOrder, TextArea):
     """Several lines of text."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+underscore", "undo", "Undo", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("text")
 
     DEFAULT_CSS = """
     TextField .text-area--placeholder { color: $text-muted; }

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
 
-from tui_agent.console.looks.hints import MARK, key_line, mode_line
+from tui_agent.console.looks.command_keys import bindings
+from tui_agent.console.looks.hints import MARK, key_line
 from tui_agent.console.looks.splash import PLACEHOLDER
 from tui_agent.console.prompt.completion import Completions
 from tui_agent.console.prompt.fields import NEW_LINE_KEYS, TextField
@@ -68,13 +69,7 @@ class Prompt(TextField):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab", "complete", "Complete", show=False),
-        Binding("shift+tab", "screen.command('approve')", "Next approval mode", show=False),
-        Binding(
-            "alt+up", "screen.command('unqueue')", "Take a queued message back", show=False, priority=True
-        ),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("prompt")
 
     @dataclass
     class Confirmed(Message):

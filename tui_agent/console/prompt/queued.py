@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.looks.hints import key_line
 from tui_agent.frontend.commands.host import Waiting
 from tui_agent.terminal_text import one_line
@@ -33,14 +34,7 @@ class QueuedMessages(Static, can_focus=True):
     QueuedMessages.-some { display: block; }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1)", "Up", show=False),
-        Binding("down", "move(1)", "Down", show=False),
-        Binding("enter,e", "choose('edit')", "Edit", show=False),
-        Binding("s", "choose('send')", "Send now", show=False),
-        Binding("d,x,delete,backspace", "choose('drop')", "Drop", show=False),
-        Binding("escape", "leave", "Back to the prompt", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("queue")
 
     @dataclass
     class Chosen(Message):

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Static
 
 from tui_agent.console.cards.choices import Choices
+from tui_agent.console.looks.command_keys import bindings, closing
 from tui_agent.console.screens.reading import ReadingScreen, ScrolledText
 from tui_agent.frontend.lines.passages import Choice
 
@@ -25,7 +26,7 @@ class AskScreen(ReadingScreen[bool]):
     AskScreen > Vertical { width: 72; border: round $warning; border-title-color: $warning; }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(False)", "No", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("question")
 
     def __init__(
         self,
@@ -72,9 +73,7 @@ class AskScreen(ReadingScreen[bool]):
 class LeaveScreen(AskScreen):
     """Asked before a run is closed; True: leave."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+q", "dismiss(True)", "Leave", show=False, priority=True, id="quit"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [closing("quit", "True")]
 
     def __init__(self, runs: int, what: str, over: Callable[[], bool]) -> None:
         """`runs` are under way, and `what` ends them, until they are `over` by themselves: then nothing is left."""

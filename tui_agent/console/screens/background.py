@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Static
 
 from tui_agent.console.cards.choices import Choices
+from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.screens.reading import ReadingScreen
 from tui_agent.frontend.lines.passages import Choice
 from tui_agent.quantities import seconds
@@ -36,7 +37,7 @@ class BackgroundScreen(ReadingScreen[str]):
     BackgroundScreen > Vertical { width: 110; }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss('')", "Back", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("background")
 
     def __init__(self, running: Sequence[BackgroundStarted], clock: Callable[[], float]) -> None:
         """`clock` in seconds since the epoch."""

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.looks.hints import Hint, KeyHints
-from tui_agent.console.panes.cursor_list import LIST_KEYS, CursorList
+from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.prompt.fields import LineField
 from tui_agent.console.screens.framed import FramedScreen, Result
 
@@ -40,10 +41,7 @@ class Catalog(FramedScreen[Result], Generic[Row, Result]):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *LIST_KEYS,
-        Binding("enter", "take", "Take", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("list", "catalog")
 
     low = 24
     nothing = "Nothing fits."

@@ -222,6 +222,11 @@ class DashboardScreen(Tab):
             # A pane that was folded away can take the focus once it has been laid out.
             self.call_after_refresh(pane.focus)
 
+    def go_to_card(self) -> None:
+        """Go to the card that waits."""
+        if self.card_host is not None:
+            self.card_host.enter()
+
     def go_home(self) -> None:
         """Give the focus to the widget that has it by default."""
         if (home := self.home()) is not None:

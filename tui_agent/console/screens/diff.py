@@ -8,9 +8,10 @@ from typing import ClassVar, NamedTuple
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 
+from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.panes.pane import LinePane
@@ -135,12 +136,7 @@ class DiffScreen(FramedScreen[None]):
     DiffScreen > Vertical { width: 98%; max-width: 98%; height: 96%; background: $background; }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "dismiss(None)", "Close", show=False, priority=True),
-        Binding("left,p", "file(-1)", "File before", show=False, priority=True),
-        Binding("right,n,tab", "file(1)", "Next file", show=False, priority=True),
-        Binding("v", "turn", "Side by side or not", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("diff")
 
     def __init__(self, files: Sequence[FileDiff], title: str) -> None:
         super().__init__(title)

@@ -7,10 +7,11 @@ from typing import ClassVar, NamedTuple
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Input, Label, Static
 
+from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.looks.option_row import Option, OptionRow
 from tui_agent.console.prompt.fields import LineField
 from tui_agent.console.screens.framed import FramedScreen
@@ -48,10 +49,7 @@ class FieldScreen(FramedScreen[bool]):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(False)", "Leave it", show=False, priority=True),
-        Binding("enter", "accept", "Take it", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("field")
 
     def __init__(
         self,

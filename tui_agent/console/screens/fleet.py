@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tui_agent.console.looks.command_keys import command_bindings, key_hints
+from tui_agent.console.looks.command_keys import bindings, command_bindings, key_hints
 from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.panes.board import BoardList, BoardRun, board_head
 from tui_agent.console.panes.cursor_list import CursorList
@@ -62,18 +62,7 @@ class FleetScreen(DashboardScreen):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *command_bindings(replay=True),
-        Binding("up", "move(-1)", "Up", show=False, priority=True),
-        Binding("down", "move(1)", "Down", show=False, priority=True),
-        Binding("pageup", f"move(-{PAGE})", "Up", show=False, priority=True),
-        Binding("pagedown", f"move({PAGE})", "Down", show=False, priority=True),
-        Binding("home", "move(-1000000)", "First", show=False, priority=True),
-        Binding("end", "move(1000000)", "Last", show=False, priority=True),
-        Binding("enter", "open_run", "Open its panes", show=False, priority=True),
-        Binding("s", "stop_run", "Stop this run", show=False),
-        Binding("S", "stop_all", "Stop all runs", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*command_bindings(replay=True), *bindings("board")]
 
     def __init__(self, arguments: ConsoleArguments, mode: str, host: HostOf) -> None:
         super().__init__(arguments, mode, host)

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
-from tui_agent.console.looks.command_keys import key_hints
+from tui_agent.console.looks.command_keys import bindings, key_hints
 from tui_agent.console.looks.hints import Hint
 from tui_agent.console.screens.replay import ReplayScreen, own_hints
 from tui_agent.console.tabs.tab import Standing
@@ -37,10 +37,7 @@ OF_THE_REPLAY = frozenset({"play", "event", "stop_at", "edge", "speed"})
 class FollowedScreen(ReplayScreen):
     """A session that grows."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f8", "card", "Answer the card", show=False, priority=True),
-        Binding("escape", "board", "Back to the board", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("followed")
 
     _reading = False
 
@@ -109,11 +106,6 @@ class FollowedScreen(ReplayScreen):
         if of_the_replay and card is not None and card.has_focus_within:
             return False
         return super().check_action(action, parameters)
-
-    def action_card(self) -> None:
-        """Go to the card."""
-        if self.card_host is not None:
-            self.card_host.enter()
 
     def on_escalation_card_commanded(self, event: EscalationCard.Commanded) -> None:
         self.say("Commands are for the sessions of this console; resume the run to use them.")

@@ -10,12 +10,13 @@ from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static, TextArea
 
 from tui_agent.console.cards.card_body import CardBody
+from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.looks.option_row import Option, OptionRow
 from tui_agent.console.prompt.fields import LineField, TextField
@@ -56,9 +57,7 @@ class ForkField(TextField):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("shift+enter,ctrl+j,alt+enter", "newline", "New line", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("fork-text")
 
     def __init__(self, name: str, placeholder: str) -> None:
         super().__init__(
@@ -92,12 +91,7 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Leave", show=False, priority=True),
-        Binding("enter", "confirm", "Fork", show=False, priority=True),
-        Binding("pageup", "read(-1)", "Read back", show=False, priority=True),
-        Binding("pagedown", "read(1)", "Read on", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("fork")
 
     low = 30
 

@@ -6,11 +6,12 @@ from typing import ClassVar, TypeVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 
+from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.looks.hints import key_line
 
 Result = TypeVar("Result")
@@ -33,11 +34,7 @@ class FramedScreen(ModalScreen[Result]):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        # Taken before the field is asked: what is typed next is for the next field.
-        Binding("tab", "app.focus_next", "Next field", show=False, priority=True),
-        Binding("shift+tab", "app.focus_previous", "Field before", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("frame")
 
     low: ClassVar[int] = 0
     """Rows of the terminal below which the screen has the class `-low`: it gives up empty lines."""

@@ -8,12 +8,13 @@ from itertools import zip_longest
 from typing import ClassVar
 
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
+from tui_agent.console.looks.command_keys import closing
 from tui_agent.console.panes import PlanLine, pane_facts
 from tui_agent.console.screens.report import ReportScreen
-from tui_agent.frontend.commands.command import key_label
-from tui_agent.frontend.commands.registry import COMMANDS, REPLAY_ACTIONS, shown_key
+from tui_agent.frontend.commands.place_keys import key_rows
+from tui_agent.frontend.commands.registry import COMMANDS, REPLAY_ACTIONS, key_label, shown_key
 from tui_agent.frontend.lines.glyphs import CALL_STATES, LEVELS, MODES, TIMELINE
 from tui_agent.frontend.lines.incident import LADDER, MODEL_LADDER
 from tui_agent.frontend.lines.styled import Line, Span, fit, pad, width_of, wrap
@@ -42,7 +43,7 @@ SCREEN: Rows = (
     ),
     (
         "Card",
-        "Opens over the conversation when you are needed: to allow a call, or to answer. F8 goes to it.",
+        "Opens over the conversation when you are needed: to allow a call, or to answer. {card} goes to it.",
     ),
     (
         "Line below",
@@ -61,68 +62,6 @@ SCREEN: Rows = (
 """From top to bottom."""
 OF_A_RUN = frozenset({"Card", "Prompt"})
 """Areas that a replay lacks."""
-PROMPT_KEYS: Rows = (
-    ("Enter", "Send; while a run goes on the message is queued"),
-    ("Shift+Enter ^J Alt+Enter", "New line"),
-    ("Up Down", "Earlier texts, from the first or last line"),
-    ("PgUp PgDn", "Read back and on in the conversation; End in an empty prompt goes to its end"),
-    ("Alt+Up", "Take the newest queued message back"),
-    (
-        "Up",
-        "In an empty prompt while messages wait: go to them; Enter edits, s sends all now, d drops, Esc leaves",
-    ),
-    (
-        "s c",
-        "Alone in the prompt while a failed model call waits, then Enter: skip the wait, cancel (pause the run)",
-    ),
-    ("@", "A file of the workspace by its letters; an image goes along, also by a pasted path"),
-    ("!COMMAND", "Run a command of your own; the model reads what it printed with your next message"),
-    (
-        "/NAME",
-        "A text of your own: commands/*.md beside config.toml, or .agent-tui/commands/*.md of a checkout",
-    ),
-    ("Tab", "Complete a command or a file; otherwise the next pane"),
-    ("^_", "Undo what was typed"),
-    ("^P", "Command palette"),
-)
-VIM_KEYS: Rows = (
-    ("/vim", "Vim keys in the prompt; `vim = true` in config.toml keeps them"),
-    ("Esc", "Normal mode; in normal mode what it does without Vim"),
-    ("i a I A o O", "Insert mode; / : ! @ in an empty prompt begin a command or a name"),
-    (
-        "h j k l w b e W B E 0 ^ $ gg G f F t T ; ,",
-        "Move, with a count before them; j and k also go to earlier and later texts",
-    ),
-    (
-        "d c y > < gu gU g~",
-        'Cut, change, copy, shift, set the case up to a motion, or of what iw a" i( ip … name; twice: whole lines',
-    ),
-    (
-        "v V gv",
-        "Select characters, lines, the same again: motions and text objects extend it, o goes to its other end",
-    ),
-    ("d c y p r ~ u U J > <", "With what is selected; . does it again with as much; Esc selects nothing"),
-    ("x X s S D C Y", "Cut or change a character, the line, the rest of it; copy the line"),
-    ("r ~ J . p P u ^R", "Replace, switch case, join lines, repeat, put in, undo, do again"),
-)
-CARD_KEYS: Rows = (
-    ("F8, Enter", "Go to the card from an empty prompt; Esc goes back, and the question stays"),
-    (
-        "y a w g n e",
-        "Approval: once, this session, for good here, for good everywhere, deny, edit the arguments",
-    ),
-    ("c", "Approval: what the lasting answers allow, from exactly this call to every call of the tool"),
-    ("a shown key", "Marks its choice (▸), and Enter takes it; what is typed on makes all of it text"),
-    ("y n", "Approval: at once, after a second in which nothing was typed and without a draft in the prompt"),
-    ("Enter, Down or Tab", "Escalation: send the answer; go to the choices"),
-    ("Left Right Enter", "Choose and take; a click does the same"),
-    ("PgUp PgDn End", "Read on in a long card: what was not on the screen is not accepted"),
-    ("^C", "Copy what is selected, else interrupt the run, else empty the prompt (Up brings it back)"),
-    (
-        "^S ^E ^_ Esc",
-        "Edited arguments: take them, all as JSON, undo, leave the call as it was; a draft stays for the next time",
-    ),
-)
 BOARD: Rows = (
     ("A row", "A run: the verdict of our policy or how it ended, its step, and the error ring."),
     (
@@ -133,33 +72,17 @@ BOARD: Rows = (
     ("asks", "Questions that wait for you."),
     ("Line below", "What the chosen run fails at, or how it ended."),
 )
-BOARD_KEYS: Rows = (
-    ("Up Down PgUp PgDn Home End", "Choose a run"),
-    ("Enter", "Its panes, in a tab; Esc there goes back to the board"),
+OF_ALL_RUNS: Rows = (
     ("{inbox}", "All questions of all runs; Enter goes to the card"),
-    (
-        "s S",
-        "Stop this run, all runs: they end as interrupted. Runs of others (`fleet watch`) are not touched",
-    ),
     ("{quit}", "Leave: open runs stay as they are, and the same command goes on"),
 )
+"""Commands that mean something else on the board."""
 TAB_KEYS: Rows = (
     ("{new}", "A session in a tab of its own, with its own run; /new TASK begins at once"),
-    ("{next-tab} ^PgDn ^PgUp", "The next tab, the one before; Alt+1 to Alt+9 or a click: that one"),
+    ("{next-tab}", "The next tab; a click goes to any"),
     ("{inbox}", "The inbox: everything that waits for you in any tab; Enter goes to its card"),
     ("●", "The session needs you. Runs go on in tabs that are not shown"),
     ("/close", "Close this tab; {quit} closes all and prints how to resume each"),
-)
-PANE_KEYS: Rows = (
-    (
-        "< >",
-        "More room for the panes at the side, for the conversation; dragging the edge between them does the same",
-    ),
-    (
-        "+ -",
-        "More rows for the recovery pane that has the keys, fewer; dragging its upper edge does the same",
-    ),
-    ("/panes 45%", "This much of the width for the side; /panes reset takes all sizes back"),
 )
 
 
@@ -201,9 +124,7 @@ SIGNS: Rows = tuple(
 def replay_rows() -> Rows:
     """The keys of the replay, those that are in force."""
     return [
-        ("Left Right", "One event back, on"),
-        ("Shift+Left Shift+Right", "One step back, on"),
-        ("Home End", "Beginning, end"),
+        *key_rows("replay"),
         *(
             (key_label(action.pressed), action.help.removeprefix("Replay: "))
             for action in REPLAY_ACTIONS
@@ -219,16 +140,24 @@ def sections(focused: str = "", *, replay: bool = False, board: bool = False) ->
     explained = panes_explained()
     here = explained.pop(focused, None)
     others = list(explained.values())
-    keys: list[tuple[str, Rows]] = [("Board", BOARD_KEYS) if board else ("Replay", replay_rows())]
+    own: Rows = [*key_rows("board"), *OF_ALL_RUNS] if board else replay_rows()
+    keys: list[tuple[str, Rows]] = [("Board" if board else "Replay", own)]
     commands: list[tuple[str, Rows]] = [("Commands and their keys", command_rows(replay=replay))]
-    prompt: list[tuple[str, Rows]] = [("Prompt", PROMPT_KEYS), ("Vim keys", VIM_KEYS), ("Cards", CARD_KEYS)]
+    prompt: list[tuple[str, Rows]] = [
+        ("Prompt", key_rows("prompt", "text", "live")),
+        ("Vim keys", key_rows("vim")),
+        ("Cards", key_rows("card", "note-card", "arguments")),
+        ("Messages that wait", key_rows("queue")),
+    ]
     areas = BOARD if board else [row for row in SCREEN if not (replay and row[0] in OF_A_RUN)]
     shown = [
         *([("This pane", (here,))] if here else []),
         ("The screen", areas),
         *(keys + commands if replay else commands + prompt),
-        ("Tabs", TAB_KEYS),
-        ("Room for the panes", PANE_KEYS),
+        ("Tabs", [*TAB_KEYS, *key_rows("anywhere")]),
+        ("Keys of every pane", key_rows("pane")),
+        ("Keys of the conversation", key_rows("conversation")),
+        ("Keys of the timeline", key_rows("timeline")),
         ("Panes", others),
         ("The strip and its ladder", STRIP),
         ("Where the run stands", BADGES),
@@ -285,9 +214,7 @@ class HelpScreen(ReportScreen):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f1", "dismiss(None)", "Back", show=False, priority=True, id="help"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [closing("help")]
 
     def __init__(self, focused: str = "", *, replay: bool = False, board: bool = False) -> None:
         """`focused`: id of the pane that is explained first."""

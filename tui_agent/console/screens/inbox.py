@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 
+from tui_agent.console.looks.command_keys import bindings, closing
 from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.screens.framed import FramedScreen
@@ -86,12 +87,7 @@ class InboxScreen(FramedScreen["Item | None"]):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,ctrl+l", "dismiss(None)", "Back", show=False, priority=True),
-        Binding("up", "move(-1)", "Up", show=False, priority=True),
-        Binding("down", "move(1)", "Down", show=False, priority=True),
-        Binding("enter", "choose", "Go to its card", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("list", "inbox"), closing("inbox")]
 
     def __init__(self, items: Callable[[], Sequence[Item]]) -> None:
         """`items`: what waits now."""

@@ -6,13 +6,14 @@ from typing import ClassVar, NamedTuple
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Offset
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
 from tui_agent.console.cards.card import Card
+from tui_agent.console.looks.command_keys import bindings, closing
 from tui_agent.console.panes import pane_facts
 
 OTHERS = {"card": "q", "prompt": "p"}
@@ -68,7 +69,7 @@ class JumpScreen(ModalScreen["str | None"]):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,ctrl+o", "dismiss(None)", "Back", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("jump"), closing("jump")]
 
     def __init__(self, targets: list[Target]) -> None:
         super().__init__()

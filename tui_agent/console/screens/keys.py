@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Static
 
 from tui_agent.config.errors import ConfigError
 from tui_agent.config.keys import ESCAPE, key_problem, written
+from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.looks.hints import Hint
 from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.screens.catalog import Catalog
@@ -91,10 +92,7 @@ class KeysScreen(Catalog[AnyCommand, None]):
     KeysScreen > Vertical { max-width: 160; }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+r", "reset", "The default", show=False, priority=True),
-        Binding("ctrl+d", "none", "No key", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("keys")
 
     def __init__(
         self, file: UserFile, applied: Callable[[str, Settings], str], taken: frozenset[str] = frozenset()

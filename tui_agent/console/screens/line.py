@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.widgets import Input
 
+from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.prompt.fields import LineField
 from tui_agent.console.screens.framed import FramedScreen
 
@@ -19,9 +20,7 @@ class LineScreen(FramedScreen[str]):
     LineScreen > Vertical { width: 100; }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss('')", "Back", show=False, priority=True)
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("line")
 
     def __init__(self, title: str, value: str) -> None:
         super().__init__(title, ("Enter", "take it"), ("Esc", "cancel"))

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.widget import Widget
 
 from tui_agent.config.errors import MissingModelError
-from tui_agent.console.looks.command_keys import command_bindings, live_hints
+from tui_agent.console.looks.command_keys import bindings, command_bindings, live_hints
 from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.looks.splash import PromptOutline
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
@@ -83,11 +83,7 @@ class LiveCommands(Commands, Protocol):
 class LiveScreen(DashboardScreen):
     """A session that runs."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f8", "card", "Answer the card, or skip the wait", show=False, priority=True),
-        *command_bindings(replay=False),
-        Binding("ctrl+c", "copy_or_interrupt", "Copy, or interrupt", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*command_bindings(replay=False), *bindings("live")]
 
     def __init__(self, arguments: ConsoleArguments, mode: str, host: HostOf) -> None:
         super().__init__(arguments, mode, host)
@@ -356,7 +352,7 @@ class LiveScreen(DashboardScreen):
             case "prompt":
                 self.prompt.focus()
             case "card":
-                self._enter_card()
+                super().go_to_card()
             case "queued":
                 self.parts.queued.show(self.queue.waiting)  # with a message that was sent just now
                 self.parts.queued.focus()
@@ -463,7 +459,10 @@ class LiveScreen(DashboardScreen):
         if self.questions:
             yield (
                 "",
-                partial(self.say, "A question waits: F8 or Enter goes to it, Ctrl+C interrupts the run."),
+                partial(
+                    self.say,
+                    f"A question waits: {shown_key('card')} or Enter goes to it, Ctrl+C interrupts the run.",
+                ),
             )
         if self.running:
             under_way = self.state is not None and self.state.running
@@ -569,7 +568,7 @@ class LiveScreen(DashboardScreen):
 
     # --- cards ----------------------------------------------------------------------------------------------
 
-    def action_card(self) -> None:
+    def go_to_card(self) -> None:
         """Go to the card; where another tab has one, to the inbox; without any, skip the wait of a failed call."""
         card = None if self.card_host is None else self.card_host.card
         if card is None and self.state is not None and self.state.phase is Phase.BACKOFF:
@@ -579,11 +578,7 @@ class LiveScreen(DashboardScreen):
         elif card is None:
             self.prompt.focus()
         elif not card.has_focus_within:
-            self._enter_card()
-
-    def _enter_card(self) -> None:
-        if self.card_host is not None:
-            self.card_host.enter()
+            super().go_to_card()
 
     def on_card_typed_on(self, event: Card.TypedOn) -> None:
         """What was typed or pasted at a card was meant for the prompt."""

@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Size
 from textual.widgets import Input, Static
 
-from tui_agent.console.panes.cursor_list import LIST_KEYS, CursorList
+from tui_agent.console.looks.command_keys import bindings
+from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.prompt.fields import LineField
 from tui_agent.console.screens.framed import FramedScreen
 from tui_agent.frontend.lines.passages import Row
@@ -82,10 +83,7 @@ class PickScreen(FramedScreen[Any]):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *LIST_KEYS,
-        Binding("ctrl+r", "move(1)", "Down", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("list", "pick")
 
     def __init__(
         self,

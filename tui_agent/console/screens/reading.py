@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 
 from tui_agent.console.cards.choices import Choices
+from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.looks.hints import key_line
 from tui_agent.console.screens.framed import FramedScreen, Result
 from tui_agent.frontend.lines.passages import Choice
@@ -44,10 +45,7 @@ class ReadingScreen(FramedScreen[Result]):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("pageup", "read(-1)", "Read back", show=False, priority=True),
-        Binding("pagedown", "read(1)", "Read on", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("reading")
 
     _reads_on: Content | None = None
 

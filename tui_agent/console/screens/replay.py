@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from tui_agent.config.keys import REPLAY
-from tui_agent.console.looks.command_keys import command_bindings, key_hints
+from tui_agent.console.looks.command_keys import bindings, command_bindings, key_hints
 from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.console.tabs.tab import HostOf, Standing
@@ -87,13 +87,8 @@ class ReplayScreen(DashboardScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *command_bindings(replay=True),
+        *bindings("replay"),
         Binding("space", "play", "Play, pause", priority=True, id="replay-play"),
-        Binding("left", "event(-1)", "One event back", priority=True),
-        Binding("right", "event(1)", "One event on", priority=True),
-        Binding("shift+left", "stop_at('iteration', True)", "One step back", priority=True),
-        Binding("shift+right", "stop_at('iteration')", "One step on", priority=True),
-        Binding("home", "edge(0)", "Beginning", priority=True),
-        Binding("end", "edge(1)", "End", priority=True),
         Binding("left_square_bracket", "speed(-1)", "Slower", priority=True, id="replay-slower"),
         Binding("right_square_bracket", "speed(1)", "Faster", priority=True, id="replay-faster"),
         *_stop_bindings(),

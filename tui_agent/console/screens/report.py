@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Size
 from textual.screen import ModalScreen
 
+from tui_agent.console.looks.command_keys import bindings, closing
 from tui_agent.console.looks.hints import key_line
 from tui_agent.console.panes.pane import LinePane
 from tui_agent.frontend.lines.styled import Line
@@ -46,9 +47,7 @@ class ReportScreen(ModalScreen[None]):
     ReportScreen { align: center middle; }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,enter,w,f9", "dismiss(None)", "Back", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("report"), closing("why")]
 
     def __init__(
         self,

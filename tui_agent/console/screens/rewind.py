@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from tui_agent.console.cards.card_body import CardBody
+from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.looks.option_row import Option, OptionRow
 from tui_agent.console.panes.cursor_list import CursorList
@@ -87,22 +88,7 @@ class RewindScreen(FramedScreen["RewindPlan | None"]):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Leave", show=False, priority=True),
-        Binding("enter", "confirm", "Go back", show=False, priority=True),
-        Binding("up", "move(-1)", "Up", show=False, priority=True),
-        Binding("down", "move(1)", "Down", show=False, priority=True),
-        Binding("home", "move(-100000)", "Newest", show=False, priority=True),
-        Binding("end", "move(100000)", "Oldest", show=False, priority=True),
-        Binding("left", "turn(-1)", "What goes back", show=False, priority=True),
-        Binding("right", "turn(1)", "What goes back", show=False, priority=True),
-        *(
-            Binding(option.key, f"scope('{option.value}')", option.label, show=False, priority=True)
-            for option in SCOPES
-        ),
-        Binding("pageup", "read(-1)", "Read back", show=False, priority=True),
-        Binding("pagedown", "read(1)", "Read on", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("rewind")
 
     low = 20
 

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual import work
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 
 from tui_agent.config.errors import ConfigError
+from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.looks.hints import Hint
 from tui_agent.console.looks.option_row import Option
 from tui_agent.console.panes.cursor_list import CursorList
@@ -89,10 +90,7 @@ class RulesScreen(Catalog[RuleRow, None]):
 
     of_no_row = Catalog.of_no_row | {"ctrl+n"}
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+n,insert", "add", "Add a rule", show=False, priority=True),
-        Binding("ctrl+d,f8", "forget", "Take a rule back", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("rules")
 
     def __init__(self, session: Session, file: UserFile) -> None:
         super().__init__(

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, ParamSpec, TypeVar
 
 from textual import events, work
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Input
 
+from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.looks.hints import Hint
 from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.screens.catalog import Catalog
@@ -173,12 +174,7 @@ class SessionsScreen(Catalog[SessionBranch, "ChosenSession | None"]):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+r", "choose('replay')", "Replay", show=False, priority=True),
-        Binding("f2", "rename", "Rename", show=False, priority=True),
-        Binding("ctrl+e", "export", "Export", show=False, priority=True),
-        Binding("ctrl+d", "delete", "Delete", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("sessions")
 
     def __init__(
         self,

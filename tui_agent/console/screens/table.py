@@ -7,11 +7,12 @@ from typing import ClassVar
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Static, TextArea
 
 from tui_agent.config.user_file import TableError
+from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.prompt.fields import TextField
 from tui_agent.console.screens.framed import FramedScreen
 from tui_agent.terminal_text import reveal
@@ -29,10 +30,7 @@ class TableScreen(FramedScreen[bool]):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "accept", "Keep it", show=False, priority=True),
-        Binding("escape", "leave", "Leave it", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("table")
 
     def __init__(self, title: str, about: str, text: str, take: Callable[[str], Awaitable[None]]) -> None:
         """`take` raises `TableError` for a text that is not to be kept."""
