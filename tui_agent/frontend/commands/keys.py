@@ -46,6 +46,8 @@ _LABELS = {
     "greater_than_sign": ">",
     "plus": "+",
     "minus": "-",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
     "underscore": "_",
 }
 

@@ -207,10 +207,10 @@ COMMANDS: tuple[Command, ...] = (
     Command("theme", "Change the colours; alone: look at all themes and keep one", "[NAME]", replay=True),
     Command(
         "panes",
-        "Recovery panes: strip (a line), side (beside the conversation; 45%: so wide), full (the whole screen), reset "
-        "(their own sizes); alone: the next form",
+        "Recovery panes: line (the strip alone), auto (beside the conversation, slim until something fails), wide "
+        "(45%: so wide), full (the whole screen), reset (their own sizes); alone: the next form",
         "[FORM]",
-        ("strip", "side", "full", "reset"),
+        ("line", "auto", "wide", "full", "reset"),
         key="f2",
         replay=True,
     ),
