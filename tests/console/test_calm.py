@@ -104,11 +104,11 @@ async def _writes(console: LiveSession) -> Callable[[], None]:
 
 
 async def _reads(console: LiveSession) -> Callable[[], None]:
-    for number in range(12):
+    for number in range(40):
         console.session.start(f"task {number}")
-    await console.until(lambda: "task 11" in console.shown())
+    await console.until(lambda: "task 39" in console.shown())
     await console.press("pageup")
-    await console.until(lambda: "task 11" not in console.shown())
+    await console.until(lambda: not console.screen.dashboard.conversation.follows)
     return console.screen.dashboard.conversation.follow
 
 
