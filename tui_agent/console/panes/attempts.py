@@ -148,16 +148,19 @@ class AttemptsPane(StatePane):
 
 
 def _messages(entries: Sequence[AttemptEntry], width: int, rows: int) -> list[list[str]]:
-    """What each entry's newest failure says, in `rows` for all: a line each, more for the newest; or nothing."""
-    if width < 1 or rows < len(entries):
+    """Lay out what the newest failure of each entry says, in `rows` for all: a line each from the first on, and more if
+    rows are left.
+    """
+    if width < 1:
         return [[] for _ in entries]
-    messages = []
-    spare = rows - len(entries)
-    for entry in entries:
+    messages: list[list[str]] = [[] for _ in entries[max(0, rows) :]]
+    told = entries[: max(0, rows)]
+    spare = rows - len(told)
+    for place, entry in enumerate(told):
         whole = wrap(headline(entry.last_message), width)
         more = min(spare, len(whole) - 1)
         spare -= more
-        messages.append([*whole[:more], fit(" ".join(whole[more:]), width)])
+        messages.insert(place, [*whole[:more], fit(" ".join(whole[more:]), width)])
     return messages
 
 
