@@ -1,5 +1,5 @@
-"""Writes the table of keys in docs/CONSOLE.md from the registry of commands, and docs/reference/KEYS.md from the keys of
-places.
+"""Writes the table of keys in docs/CONSOLE.md from the registry of commands, and docs/reference/KEYS.md from the keys
+of places.
 
 `python docs/write_keys.py` writes them; with `--check` it exits with 1 if they are not current. A test checks.
 """
@@ -24,7 +24,8 @@ HEAD = """# Keys of places
 
 <!-- Written by docs/write_keys.py from tui_agent/frontend/commands/place_keys.py. Do not edit. -->
 
-Keys that act in one place of the console alone. They are fixed; the [keys of commands](../CONSOLE.md#keys) are yours to change.
+Keys that act in one place of the console alone. They are fixed; the [keys of commands](../CONSOLE.md#keys) are yours
+to change.
 
 | where | |
 |---|---|

@@ -212,7 +212,7 @@ async def test_the_last_line_names_each_key_once_and_help_has_the_keys_of_the_bo
         keys = [hint.key for hint in with_tabs(shown.screen.usual_hints())]
         assert len(set(keys)) == len(keys)
         await shown.press("f1")
-        await shown.until(lambda: "Choose a run" in picture(shown.app))
+        await shown.until(lambda: "The run above" in picture(shown.app))
         assert "One event back" not in picture(shown.app)
 
 
