@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +18,11 @@ DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 MOST_WORDS = 28
 """Of a sentence in the program, up to its colon or semicolon."""
 MOST_WORDS_IN_DOCUMENTS = 36
+
+MOST_WHERE = 0.7
+"""Of a thousand words of docstrings and comments: in good prose `where` asks for a place and is no `if`."""
+MOST_QUESTIONS = 0.02
+"""The share of docstrings that begin with What or Whether: a noun or a verb says the same at once."""
 
 TURNS = re.compile(
     r"\bof which (?:one|was|only|the)\b|\bof whom\b|\bto whom\b|\b(?:is|are) advised what\b|\bas it went\b"
@@ -46,6 +53,20 @@ def _texts(path: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, words
 
 
+def _docstrings(path: Path) -> Iterator[tuple[int, str]]:
+    """Texts that stand alone as a statement, with their lines: of modules, classes, functions and constants."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(words))):
+                yield node.lineno, re.sub(r"`[^`]*`", "X", re.sub(r"(?m)^\s*\|.*$", "", words))
+
+
+def _comments(path: Path) -> Iterator[str]:
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
+
+
 def _sentences(text: str) -> Iterator[str]:
     for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-*|#>]|\d+\.) ?)", text):
         yield from re.split(r"(?<=[.!?:;·])\s+|\s\|\s", " ".join(paragraph.split()))
@@ -73,6 +94,29 @@ def test_the_program_speaks_in_plain_sentences(room: str) -> None:
         if " " in text and not _NO_PROSE.search(text)
         for sentence in _bad(text, MOST_WORDS, lines=True)
     ]
+
+
+@pytest.mark.parametrize(
+    "room", sorted({path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py")})
+)
+def test_docstrings_are_read_once(room: str) -> None:
+    place = PACKAGE / room
+    files = [place] if place.is_file() else sorted(place.rglob("*.py"))
+    texts = [(f"{path.relative_to(ROOT)}:{line}", text) for path in files for line, text in _docstrings(path)]
+    assert not [(place, text) for place, text in texts if text.rstrip().endswith((",", " and", " or"))]
+    assert not [
+        (place, sentence)
+        for place, text in texts
+        for sentence in _sentences(text)
+        if len(re.findall(r"[\w'’-]+", sentence)) > MOST_WORDS_IN_DOCUMENTS
+    ]
+    words = re.findall(
+        r"[a-z']+",
+        " ".join([text for _, text in texts] + [text for path in files for text in _comments(path)]).lower(),
+    )
+    assert words.count("where") <= max(1, MOST_WHERE * len(words) / 1000)
+    questions = [place for place, text in texts if re.match(r"(What|Whether)\b", text)]
+    assert len(questions) <= MOST_QUESTIONS * len(texts), questions
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

@@ -1,7 +1,7 @@
 """Start of the console: from the command line's values to an exit code.
 
-It refuses where there is no terminal, and says on the normal screen what has to be said after the program was
-left. Textual is imported inside, with the collector of garbage at rest: start-up makes many objects and drops
+It refuses if there is no terminal, and prints its last words on the normal screen after the program was left.
+Textual is imported inside, with the collector of garbage at rest: start-up makes many objects and drops
 hardly any.
 """
 
@@ -25,7 +25,7 @@ Without a screen, use: agent-tui run "TASK"    (and --output json for scripts)""
 
 
 def is_terminal() -> bool:
-    """Whether there is a terminal to draw on and to read from."""
+    """True if there is a terminal to draw on and to read from."""
     streams = (sys.stdin, sys.stdout, sys.__stderr__)
     return (
         all(stream is not None and stream.isatty() for stream in streams) and os.environ.get("TERM") != "dumb"

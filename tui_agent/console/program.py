@@ -51,7 +51,9 @@ if TYPE_CHECKING:
     from tui_agent.console.screens.watch import WatchScreen
 
 LATE_MODULES = ("markdown_it", "markdown_it.tree", "tui_agent.console.screens.sessions")
-"""What is needed some time after the session is open: imported then, so that the first reply does not wait for it."""
+"""Modules that are needed some time after the session is open: imported then, so that the first reply does
+not wait for them.
+"""
 
 SIXTEEN_COLOURS = "terminal"
 """Theme for a terminal that has no more."""
@@ -234,7 +236,7 @@ class ConsoleApp(SessionApp):
             screen.call_after_refresh(toasts.place, screen)
 
     def action_suspend_process(self) -> None:
-        """Stop the job; refused where nothing would continue it."""
+        """Stop the job; refused if nothing would continue it."""
         if has_shell():
             super().action_suspend_process()
         else:
@@ -244,8 +246,8 @@ class ConsoleApp(SessionApp):
 
     @contextmanager
     def suspend(self) -> Iterator[None]:
-        """Lend the terminal to another program. Textual's does not take it back where the block raises (issue 6692
-        there), and holds `sys.stdout` meanwhile.
+        """Lend the terminal to another program. Textual's does not take it back if the block raises (issue
+        6692 there), and holds `sys.stdout` meanwhile.
         """
         driver = self._driver
         if driver is None or not driver.can_suspend:
@@ -291,7 +293,7 @@ class ConsoleApp(SessionApp):
 
 
 def _has_few_colours() -> bool:
-    """Whether the terminal says that it has sixteen colours and no more."""
+    """True if the terminal says that it has sixteen colours and no more."""
     stream = sys.__stderr__
     if stream is None or not stream.isatty():
         return False

@@ -1,7 +1,7 @@
 """Tool calls put together from the pieces in which servers stream them.
 
-Servers differ: one call's index, id or name comes late, never, in every piece or in parts; arguments come whole, in
-parts, as what there is so far, or twice. Every form is read in the ways that it allows. Where two ways give different
+Servers differ: one call's index, id or name comes late, never, in every piece or in parts; arguments come
+whole, in parts, growing, or twice. Every form is read in the ways that it allows. If two ways give different
 calls, none of them runs: the call has a problem, and the model sends it again.
 """
 
@@ -21,7 +21,7 @@ MOST_CALLS = 2_000
 _MOST_CHECKS = 64
 
 _PLACEHOLDERS = frozenset({"{}", "null", '""'})
-"""What some servers send as arguments before the real ones."""
+"""Placeholders that some servers send as arguments before the real ones."""
 
 AMBIGUOUS = (
     "The server sent this call in pieces that can be read in more than one way, so it was not run. Send the call "
@@ -116,7 +116,7 @@ class CallPieces:
         return here[-1] if here else None
 
     def _begins_another(self, call: _Call, call_id: str, name: str, arguments: str) -> bool:
-        """Whether a piece for the same index is the first of another call."""
+        """True if a piece for the same index is the first of another call."""
         if not name:
             # Only an id tells: of a call without a name yet, or in a server that sends names once.
             return False
@@ -135,7 +135,7 @@ class CallPieces:
         return True
 
     def _in_parts(self, call: _Call, name: str) -> bool:
-        """Whether the name so far and this piece make the name of a tool."""
+        """True if the name so far and this piece make the name of a tool."""
         return "".join([*call.names, name]) in self._tools
 
     def calls(self, *, cut: bool) -> tuple[ToolCall, ...]:
@@ -194,7 +194,9 @@ class CallPieces:
         return names[0] if names else ""
 
     def _names(self, pieces: Sequence[str]) -> list[str]:
-        """What the pieces of a name may mean: repeated, in parts, or growing; the names of tools, if there are any."""
+        """Readings of the pieces of a name: repeated, in parts, or growing; only names of tools, if there are
+        any.
+        """
         if not pieces:
             return []
         ways = [pieces[0]] if len(set(pieces)) == 1 else ["".join(pieces)]

@@ -1,5 +1,5 @@
-"""What a provider gives with a reply and wants back later: signed thinking, encrypted reasoning, signatures, and
-fields of its own in calls.
+"""Fields that a provider gives with a reply and wants back later: signed thinking, encrypted reasoning,
+signatures, and fields of its own in calls.
 
 Collected from deltas and put on the messages again, unmodified, for the provider that gave it and nobody else. The
 history keeps it beside the message (key `carried`); no server ever sees that key.
@@ -39,7 +39,9 @@ _OPEN_REASONING = frozenset(
 
 
 def takes_open_reasoning(provider: str, *, own_server: bool) -> bool:
-    """Whether `reasoning_content` goes back to the provider; `own_server`: OpenAI's protocol at another address."""
+    """True if `reasoning_content` goes back to the provider; `own_server`: OpenAI's protocol at another
+    address.
+    """
     return provider in _OPEN_REASONING or (provider == "openai" and own_server)
 
 
@@ -50,7 +52,7 @@ _REASONING_FIELDS = ("reasoning_content", "reasoning")
 
 @dataclass
 class _OwnCall:
-    """What the server put into a call beside the protocol's fields."""
+    """Fields that the server put into a call beside the protocol's."""
 
     id: str
     fields: dict[str, Any] = field(default_factory=dict)
@@ -83,7 +85,7 @@ class OwnFields:
             known.fields |= _own(call)
 
     def of(self, calls: Sequence[ToolCall]) -> tuple[dict[str, Any], ...]:
-        """The fields of these calls, one for each; nothing where there are none."""
+        """The fields of these calls, one for each; nothing if there are none."""
         if not any(each.fields for each in self._calls):
             return ()
         if len(calls) == len(self._calls):
@@ -146,7 +148,7 @@ class CarriedPieces:
         own: OwnFields | None = None,
         own_server: bool,
     ) -> Carried | None:
-        """What the reply carries for `provider`; `signed` holds a signature for each call, or "". None: nothing.
+        """The reply's fields for `provider`; `signed` holds a signature for each call, or "". None: nothing.
 
         `details`: the pieces of OpenRouter's `reasoning_details`. `own`: what else the provider's deltas held.
         """
@@ -196,7 +198,7 @@ def _joined(pieces: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def restored(message: dict[str, Any], provider: str, habits: Habits) -> dict[str, Any]:
-    """The message as the provider takes it: with what it gave, where it was this one; without the key otherwise."""
+    """The message as the provider takes it: with its own fields if it was this one; else without the key."""
     if "carried" not in message:
         return message
     plain = {key: value for key, value in message.items() if key != "carried"}

@@ -1,4 +1,4 @@
-"""What litellm's table says of models: window, prices and capabilities, by provider.
+"""Facts about models from litellm's table: window, prices and capabilities, by provider.
 
 The table is read as the file that it is; nothing of litellm is imported, so this may run in the screen's process
 (in a thread: 50 ms). What a call costs is in `prices`.
@@ -41,7 +41,7 @@ class KnownModel:
 
 
 def known(name: str) -> KnownModel:
-    """What is known of a model by the name that `--model` takes."""
+    """The table's facts about a model, by the name that `--model` takes."""
     return _model(name, facts(name))
 
 
@@ -90,7 +90,9 @@ def nearest(name: str, provider: str) -> tuple[str, ...]:
 
 
 def models_of(provider: str) -> list[KnownModel]:
-    """A provider's models that can call tools, the newest version first; dated names only where there is no other."""
+    """A provider's models that can call tools, the newest version first; dated names only if there is no
+    other.
+    """
     today = time.strftime("%Y-%m-%d")
     names: dict[str, dict[str, Any]] = {}
     for name, facts in _table().items():
@@ -131,7 +133,7 @@ def _price(facts: Mapping[str, Any], field: str) -> float | None:
 
 @cache
 def _table() -> dict[str, dict[str, Any]]:
-    """litellm's own file; empty where a release has it elsewhere."""
+    """litellm's own file; empty if a release has it elsewhere."""
     found = importlib.util.find_spec("litellm")
     for folder in (found.submodule_search_locations or ()) if found is not None else ():
         try:

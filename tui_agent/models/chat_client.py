@@ -1,6 +1,8 @@
-"""What both clients share: a call is opened, its stream watched and read, and a reply or a typed fault made of it.
+"""The part that both clients share: a call is opened, its stream watched and read, and a reply or a typed
+fault made of it.
 
-Runs in the model host. A client adds its library: how a request is sent, and where the pieces of a reply are.
+Runs in the model host. A client adds its library: the sending of a request, and the places of a reply's
+pieces.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ class ChatClient:
     def _own_arguments(
         self, request: ModelRequest, at: Route, habits: Habits, messages: list[dict[str, Any]]
     ) -> dict[str, Any]:
-        """What the library takes beside OpenAI's parameters."""
+        """Arguments that the library takes beside OpenAI's parameters."""
         raise NotImplementedError
 
     def refined(self, at: Route) -> Route:
@@ -69,17 +71,19 @@ class ChatClient:
         return at
 
     def _body(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """What of the arguments goes over the wire."""
+        """The arguments that go over the wire."""
         return arguments
 
     def _mends(self, error: Exception) -> bool:
-        """Whether the error was the library's own, and something changed so that the call is worth another try."""
+        """True if the error was the library's own, and something changed so that the call is worth another
+        try.
+        """
         return False
 
     # --- calls ---
 
     def habits(self, at: Route, folder: str | None) -> Habits:
-        """What is known of the server. `folder`: see `ModelRequest.state_folder`."""
+        """The server's habits. `folder`: see `ModelRequest.state_folder`."""
         return self._book.of(*_server(at), folder)
 
     async def stream(self, request: ModelRequest, at: Route) -> AsyncGenerator[Delta | Reply, None]:
@@ -161,7 +165,7 @@ class ChatClient:
         call.take_whole(await self._send(call, {**arguments, "stream": False}))
 
     def _learning(self, request: ModelRequest, at: Route) -> Learning:
-        """What the call tries, beginning with the habits that the server is known to have."""
+        """The shapes that the call tries, beginning with the server's known habits."""
 
         def body(habits: Habits) -> dict[str, Any]:
             return self._body(self._arguments(request, at, habits))
@@ -188,7 +192,7 @@ class ChatClient:
         return arguments | _parameters(request, habits) | self._own_arguments(request, at, habits, messages)
 
     def _adapt(self, call: Exchange, error: Exception) -> bool:
-        """Whether the call is worth another try, with something changed that the error complained about."""
+        """True if the call is worth another try, with a change that answers the error's complaint."""
         if self._mends(error):
             return True
         words = f"{error}\n{getattr(error, 'body', '')}"
@@ -254,13 +258,13 @@ class ChatClient:
 
 
 def _server(at: Route) -> tuple[str, str, Habits]:
-    """Where a call goes, as its habits are kept, and those from the start."""
+    """The address under which a call's habits are kept, and the habits from the start."""
     own = at.api_base or (at.address if at.elsewhere else None)
     return server_name(own, at.facts.provider), at.name, known_habits(at.facts.provider, own, at.name)
 
 
 def _parameters(request: ModelRequest, habits: Habits) -> dict[str, Any]:
-    """What the operator chose of OpenAI's parameters, without those that the model does not take."""
+    """OpenAI's parameters as the operator chose them, without those that the model does not take."""
     without = habits.refused if habits.thinks else habits.refused | REASONING_PARAMETERS
     renamed, bounds = dict(habits.renamed), dict(habits.bounds)
     return {

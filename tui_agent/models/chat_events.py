@@ -38,7 +38,7 @@ class Deltas:
         return delta
 
     def _rest_of(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What of a message did not come before: it may be a piece, or all that there is so far."""
+        """The new part of a message: it may come as a piece, or as all that there is so far."""
         rest = dict(message)
         for name, pieces in self._said.items():
             known, found = "".join(pieces), message.get(name)

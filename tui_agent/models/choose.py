@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class NameCheck(NamedTuple):
-    """What is known of a model's name: `message` where something is odd."""
+    """Facts about a model's name: `message` if something is odd."""
 
     usable: bool = True
     message: str = ""
@@ -96,7 +96,7 @@ class ModelByName:
         return request.model_copy(update=changes)
 
     async def check(self, name: str) -> NameCheck:
-        """Whether a name can be used, as far as that is known without calling the model."""
+        """Check if a name can be used, as far as that is known without calling the model."""
         means = self._settings.called(name)
         try:
             model = self.named(name)
@@ -138,7 +138,7 @@ class ModelByName:
     async def context_tokens(
         self, model: str, api_base: str | None = None, api_key_variable: str | None = None
     ) -> int | None:
-        """See `protocol.Model`; a profile's own budget where it has one."""
+        """See `protocol.Model`; a profile's own budget if it has one."""
         means = self._settings.called(model)
         if means.profile is not None and means.profile.context_tokens is not None:
             return means.profile.context_tokens

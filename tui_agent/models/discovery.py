@@ -1,4 +1,4 @@
-"""What models can be used now: profiles, aliases, servers on this machine, and providers whose key is there.
+"""Models that can be used now: profiles, aliases, servers on this machine, and providers whose key is there.
 
 For the list that `agent-tui models` prints and for pickers. No key leaves the process, litellm is not imported, and
 nothing is contacted but this machine's usual ports and the servers of the configuration.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NamedModel:
-    """A profile or an alias: what it stands for, and the variable that it lacks ("" where it can be used)."""
+    """A profile or an alias: its model, and the variable that it lacks ("" if it can be used)."""
 
     name: str
     model: KnownModel

@@ -1,7 +1,7 @@
 """One model call under way: its stream read piece by piece, and what makes a reply whole.
 
-What came whole is taken, however oddly the stream ends; the oddity becomes a remark. The two clients differ in where
-pieces come from: `read` of each subclass looks at what its library gives.
+A reply that came whole is taken, however oddly the stream ends; the oddity becomes a remark. The two clients
+differ in the source of pieces: `read` of each subclass looks at its own library's objects.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Exchange:
         self.pieces = CarriedPieces()
         self.usage: dict[str, Any] = {}
         self.refusal = ""
-        """What the model says instead of an answer, if the provider has a place of its own for it."""
+        """The model's refusal to answer, if the provider has a place of its own for it."""
         self.details: list[Mapping[str, Any]] = []
         """Pieces of `reasoning_details`."""
         self.own = OwnFields()
@@ -51,11 +51,11 @@ class Exchange:
         self.ends_with_usage = False
         """The last that came was the usage alone, which servers send behind a reply."""
         self.whole: Delta | None = None
-        """What came of a reply that was not streamed, to be shown at once."""
+        """The text of a reply that was not streamed, to be shown at once."""
         self.as_json = False
         """The answer was one piece of JSON, and no stream."""
         self.remarks: list[str] = []
-        """What was odd about a reply that was taken all the same."""
+        """Oddities of a reply that was taken all the same."""
         self.watch = watch
         self._grace: float | None = None
         """Seconds for what follows the reply's end; None while it has none."""

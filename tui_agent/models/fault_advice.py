@@ -1,4 +1,4 @@
-"""What an operator can do about a failed model call: which key, which model, which address.
+"""Advice for the operator about a failed model call: the key, the model, the address.
 
 Words only; what kind of fault it is is decided in `faults`.
 """
@@ -21,13 +21,13 @@ _KEYS = PROVIDER_KEYS | {
 
 @dataclass(frozen=True)
 class CallFacts:
-    """What is known about a call when it fails."""
+    """Facts about a call when it fails."""
 
     model: str
     provider: str = ""
     api_base: str | None = None
     key_variables: tuple[str, ...] = ()
-    """Environment variables that are missing, where the provider's library names them."""
+    """Environment variables that are missing, if the provider's library names them."""
 
     @property
     def key(self) -> str:
@@ -45,12 +45,14 @@ class CallFacts:
 
     @property
     def asked(self) -> str:
-        """What was asked of whom."""
+        """The model and the server of the call, in words."""
         return f"{self.model} at {self.api_base}" if self.api_base else self.model
 
     @property
     def lacks_version(self) -> bool:
-        """The address of a server has no `/v1`, where servers of OpenAI's protocol mostly answer."""
+        """True if the address of a server lacks `/v1`, under which servers of OpenAI's protocol mostly
+        answer.
+        """
         return self.api_base is not None and not _VERSION.search(urlsplit(self.api_base).path)
 
 
@@ -137,4 +139,4 @@ _ADVICE = {
     FaultKind.USAGE_LIMIT: 'Wait until it resets, or choose another model; on_limit = "wait" waits by itself.',
     FaultKind.UNKNOWN: "No rule knows this answer: see the server's own log, or choose another model.",
 }
-"""Where the call's facts add nothing."""
+"""Advice if the call's facts add nothing."""

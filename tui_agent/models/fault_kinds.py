@@ -21,7 +21,7 @@ LONGEST_LIMIT = 62 * 86_400.0
 
 @dataclass(frozen=True)
 class Told:
-    """What an answer says."""
+    """The words of an answer."""
 
     text: str
     status: int | None = None
@@ -39,7 +39,7 @@ def _words(pattern: str) -> re.Pattern[str]:
 
 
 def _says(*wordings: str) -> Callable[[str], bool]:
-    """Whether a text holds one of the wordings."""
+    """True if a text holds one of the wordings."""
     pattern = "|".join(wordings)
     return lambda text: _words(pattern).search(text) is not None
 
@@ -121,7 +121,9 @@ no_tools = _says(
     r"tool[ -]call[ -]?parser (?:is )?(?:not|required|must)|no tool[ -]call(?:ing)? parser",
     r"--tool-call-parser",
 )
-"""What Ollama, OpenRouter, llama.cpp, vLLM, SGLang, litellm and others say of a model or server without tool calls."""
+"""Wordings of Ollama, OpenRouter, llama.cpp, vLLM, SGLang, litellm and others about a model or server without
+tool calls.
+"""
 
 _SPAN = (
     r"(?:usage|session|weekly|week|daily|day|monthly|month|annual|hourly|\d+[- ]?(?:h|hr|hours?|days?)|five[- ]hour"
@@ -305,7 +307,7 @@ _OTHER_SIZE = _says(
 
 
 def is_overflow(text: str) -> bool:
-    """Whether words of a refused request mean that it is too long: known wordings, or their sense."""
+    """True if words of a refused request mean that it is too long: by known wordings, or by their sense."""
     return known_overflow(text) or (
         not _OTHER_SIZE(text) and any(_of_size(line) for line in text.splitlines())
     )
@@ -422,7 +424,7 @@ def _by_code(codes: frozenset[str], *among: FaultKind) -> FaultKind | None:
 
 
 def of_refusal(told: Told) -> FaultKind | None:
-    """The kind where codes or words settle it however the answer came; None: they do not."""
+    """The kind, if codes or words settle it however the answer came; else None."""
     return _limited(told, _by_code(told.codes)) or _first(_OF_REFUSAL, told)
 
 
@@ -483,7 +485,7 @@ def _of_door(told: Told, status: int) -> FaultKind:
 
 
 def _overflows(text: str, status: int) -> bool:
-    """Whether an error of a server is a prompt that is too long; of gateways by the known wordings alone."""
+    """True if an error of a server is a prompt that is too long; of gateways by the known wordings alone."""
     return is_overflow(text) if status == 500 else status in {502, 503} and known_overflow(text)
 
 

@@ -31,14 +31,14 @@ _PREFIX = re.compile(r"^(litellm\.)?\w*(Error|Exception|Timeout)( Error)?\s*(:|-
 _CODE = re.compile(r"^Error code: \d{3} - ")
 _ORIGINAL = re.compile(r"\s*(Original exception: .*|Received Model Group=.*)$", re.DOTALL)
 _OF_THE_SOCKET = re.compile(r" ssl:(?:<[^>]*>|\w+)| ?\[Connect call failed \([^)]*\)\]")
-"""What aiohttp says of a socket that nobody asked for."""
+"""Words of aiohttp about a socket that nobody asked for."""
 _ANNOUNCED = re.compile(
     r"(?:api |http |provider |upstream )*"
     r"(?:error|status|exception|response|code|http|(?:'\w+', )?got unexpected response from \w+)?"
     r"(?:[ _]?(?:code|status))?\W*(?:[45]\d\d)?\W*(?:bad request|internal server error|too many requests)?\W*",
     re.IGNORECASE,
 )
-"""What stands before an error's body and says nothing that the body and the status do not."""
+"""Prefixes of an error's body that say nothing beyond the body and the status."""
 _LEFT_OPEN = re.compile(r"""['"](?:message|error)['"]: ?(['"])(.+?)\1(?:, ?['"]|\s*\}|$)""", re.DOTALL)
 """The message in a body that is no JSON, or was cut."""
 _EVENT_LINE = re.compile(r"^(?:event|id|retry):.*$|^data: ?", re.MULTILINE)
@@ -83,7 +83,7 @@ _GENERIC = re.compile(
     r"\W*(?:\(?[45]\d\d\)?)?\W*",
     re.IGNORECASE,
 )
-"""What is no reason beside another one."""
+"""Words that are no reason beside another one."""
 _A_WORD = re.compile(r"[\w.:/#\-]{1,80}")
 _A_CODE = re.compile(r"(?=\w*[_.:/#\d\-]|[A-Z]?[a-z]+[A-Z])[\w.:/#\-]{1,80}")
 
@@ -169,12 +169,12 @@ def _with_words_before(said: str, body: object, depth: int) -> Any:
 
 
 def _is_tag(body: dict[str, Any] | list[Any]) -> bool:
-    """Whether it is a number in brackets, as in front of a sentence."""
+    """True if it is a number in brackets, as in front of a sentence."""
     return isinstance(body, list) and all(isinstance(each, int | float) for each in body)
 
 
 def _holds_words(body: object) -> bool:
-    """Whether it is an error's body and not an example in a sentence."""
+    """True if it is an error's body and not an example in a sentence."""
     first = body[0] if isinstance(body, list) and body else body
     return isinstance(first, dict) and any(key in first for key in (*_OWN, *_INNER))
 
@@ -209,13 +209,13 @@ def _of_markup(text: str) -> Any:
 
 
 def innermost(value: Any) -> str:
-    """The words that say what is wrong, from the deepest place that has some; "" where there are none."""
+    """The words that name the fault, from the deepest place that has some; "" if there are none."""
     codes = sorted(codes_in(value), key=len, reverse=True)
     return _words(value) or (codes[0] if codes else _leaves(value))
 
 
 def _leaves(value: Any) -> str:
-    """What stands in fields that nobody knows."""
+    """Texts in fields that nobody knows."""
     if isinstance(value, str):
         return ""
     named = (f"{name}: {each}" for name, each in _fields(value) if isinstance(each, str) and each.strip())
@@ -251,7 +251,7 @@ def _of_fields(fields: dict[str, Any]) -> str:
 
 
 def _is_sentence(param: Any) -> bool:
-    """Whether a server says in the place of a parameter's name what is wrong with it."""
+    """True if a server names the fault in the place of a parameter's name."""
     return isinstance(param, str) and len(param.split()) > 2
 
 
@@ -265,7 +265,9 @@ def _inner_words(fields: dict[str, Any], key: str) -> str:
 
 
 def _joined(own: str, inner: str) -> str:
-    """What an error and the one inside it say together: the inner words, and the outer where they add something."""
+    """Words of an error and of the one inside it together: the inner words, and the outer if they add
+    something.
+    """
     plain, within = own.rstrip(" .:"), inner.rstrip(" .:")
     if not within or not plain:
         return own or inner
@@ -277,12 +279,12 @@ def _joined(own: str, inner: str) -> str:
 
 
 def says_nothing(words: str) -> bool:
-    """Whether words give no reason: a code, or what the status says already."""
+    """True if words give no reason: a code, or a repetition of the status."""
     return len(words) <= _LONGEST_HEAD and bool(_GENERIC.fullmatch(words) or _A_CODE.fullmatch(words))
 
 
 def is_error(value: object) -> bool:
-    """Whether an event of a stream, or a body under status 200, is an error and no piece of a reply."""
+    """True if an event of a stream, or a body under status 200, is an error and no piece of a reply."""
     if not isinstance(value, dict):
         return False
     if value.get("error") or value.get("object") == "error" or value.get("type") == "error":

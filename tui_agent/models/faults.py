@@ -198,17 +198,17 @@ def _now() -> datetime:
 
 @dataclass(frozen=True)
 class _Answer:
-    """What came back, in one form whoever tells of it."""
+    """The server's answer in one form, whichever library tells of it."""
 
     status: int | None
-    """As a server sent it; None where a library made it up."""
+    """As a server sent it; None if a library made it up."""
     headers: Mapping[str, str]
     bodies: list[Any]
     code_names: frozenset[str] = frozenset()
     names: set[str] | frozenset[str] = frozenset()
     """Names of the classes of exceptions."""
     plain: str = ""
-    """What the exceptions say."""
+    """The words of the exceptions."""
     with_body: bool = False
     """The server said something itself."""
     in_stream: bool = False
@@ -253,7 +253,7 @@ def _fault(
 
 
 def _theirs(answer: _Answer, now: datetime) -> datetime:
-    """The time where the provider says its own without a zone."""
+    """The provider's own zone, for times that it says without one."""
     beijing = any(codes_in(body) & _OF_BEIJING for body in answer.bodies)
     return now.astimezone(timezone(timedelta(hours=8))) if beijing else now
 
@@ -393,7 +393,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _answered(error: BaseException) -> Any:
-    """The server's own answer, where the exception holds one; litellm's are made up."""
+    """The server's own answer, if the exception holds one; litellm's are made up."""
     own = type(error).__module__.partition(".")[0] in _WITH_ANSWERS
     return getattr(error, "response", None) if own else None
 
@@ -422,7 +422,7 @@ def _headers(error: BaseException) -> dict[str, str]:
 
 
 def _bodies(error: BaseException) -> Iterator[object]:
-    """What the exception holds of the answer's body, the most exact first."""
+    """Forms of the answer's body in the exception, the most exact first."""
     answer = _answered(error)
     if answer is not None:
         with suppress(Exception):  # a stream's body was not read

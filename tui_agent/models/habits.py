@@ -1,7 +1,7 @@
-"""What a model server takes and what it refuses, as one value: its habits.
+"""The habits of a model server, as one value: the forms of requests that it takes.
 
-Pure data and its words. Which habits a server has from the start stands in `known_servers`, what an error teaches in
-`lessons`, how a conversation follows them in `shape`, and where learnt ones are kept in `kept_habits`.
+Pure data and its words. `known_servers` has the habits from the start, `lessons` those that an error teaches,
+`shape` makes a conversation follow them, and `kept_habits` keeps learnt ones.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ SEVERAL_TYPES, EMPTY_PROPERTIES, NO_TYPE = "lists of types", "empty properties",
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """What a server takes. The defaults are OpenAI's chat protocol as most servers speak it."""
+    """The habits of a server. The defaults are OpenAI's chat protocol as most servers speak it."""
 
     after_tool: AfterTool = "user"
-    """What becomes of words that follow a tool's result, the recovery note among them: a message of the user, a marked
-    block in that result, a part of the user's last message, or a message of the user behind a turn of the assistant."""
+    """The place of words that follow a tool's result, the recovery note among them: a message of the user, a
+    marked block in that result, a part of the user's last message, or a message of the user behind a turn of
+    the assistant.
+    """
     turns: Literal["any", "alternate"] = "any"
     """`alternate`: the user begins, and no message follows one of the same role."""
     system: Literal["any", "first", "user"] = "any"
@@ -40,8 +42,10 @@ class Habits:
     names: bool = False
     """Wants the name of its tool on each result."""
     reasoning: Reasoning = "own"
-    """Whether the text of earlier reasoning goes back: `own` if it came with calls; `empty` with all calls, empty if
-    there was none; `filled` with all calls and never empty; `every` with each message of the assistant; `none`."""
+    """The messages with which the text of earlier reasoning goes back: `own` if it came with calls; `empty`
+    with all calls, empty if there was none; `filled` with all calls and never empty; `every` with each
+    message of the assistant; `none`.
+    """
     reasoning_name: str = ""
     """The field for it; empty: the one it came in."""
     carried: bool = True
@@ -83,7 +87,7 @@ def changed(habits: Habits, since: Habits = _DEFAULT) -> dict[str, Any]:
 
 
 def as_json(habits: Habits, since: Habits = _DEFAULT) -> dict[str, Any]:
-    """What is kept of them: what differs from those from the start, as JSON takes it."""
+    """The difference from the habits from the start, as JSON."""
     return {name: _plain(value) for name, value in changed(habits, since).items() if name not in NOT_KEPT}
 
 
@@ -104,7 +108,7 @@ _LONGEST_NAME, _MOST_NAMES = 100, 50
 
 
 def _read(name: str, value: Any) -> Any:
-    """A field's value from JSON; None where it is none."""
+    """A field's value from JSON; None if it is none."""
     allowed = _allowed().get(name)
     if allowed is None or name in NOT_KEPT:
         return None
@@ -190,7 +194,7 @@ _WORDS: dict[str, dict[Any, str]] = {
 
 
 def in_words(habits: Habits, since: Habits = _DEFAULT) -> tuple[str, ...]:
-    """What is particular about them, a phrase each, to follow the server's name."""
+    """Their peculiarities, a phrase each, to follow the server's name."""
     said: list[str] = []
     particular = changed(habits, since)
     for name, value in particular.items():

@@ -64,6 +64,6 @@ def host_command(first: Client = "openai") -> list[str]:
 
 
 def host_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The child's environment: ours, and where this package is."""
+    """The child's environment: ours, and the place of this package."""
     paths = [str(_PACKAGE_ROOT), *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
     return {**environment, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "PYTHONIOENCODING": "utf-8"}

@@ -53,7 +53,9 @@ class HostedModel:
         self._last_id = 0
         self._closed = False
         self._keys: dict[str, str] = {}
-        """What the operator gave in this console, by variable: a host that is started again gets it as well."""
+        """Keys that the operator gave in this console, by variable: a host that is started again gets them as
+        well.
+        """
 
     @property
     def pid(self) -> int | None:
@@ -98,7 +100,7 @@ class HostedModel:
         return answer.tokens if isinstance(answer, wire.Budget) else None
 
     async def look_up(self, model: str, api_base: str | None = None) -> wire.Named | None:
-        """What is known of this name at this address; None where the host cannot answer."""
+        """Facts about this name at this address; None if the host cannot answer."""
         answer = await self._answer(wire.AskName(id=self._next_id(), model=model, api_base=api_base))
         return answer if isinstance(answer, wire.Named) else None
 
@@ -319,7 +321,7 @@ class _Child:
             queue.put_nowait(wire.Failed(id=call_id, fault=fault))
 
     async def _why_it_ended(self) -> Fault:
-        """What is known once its last words were read, for which some time is left."""
+        """The host's end, told after its last words were read; some time is left for them."""
         await asyncio.wait({self._listener}, timeout=_PATIENCE)
         return self._fault or self._died()
 

@@ -1,4 +1,5 @@
-"""What a model's server may not do: lead the conversation and the key elsewhere, or send without end.
+"""Guards against a model's server: it may not lead the conversation and the key elsewhere, nor send without
+end.
 
 Stands in the HTTP libraries that the clients go through (httpx, and httpx2 of newer OpenAI clients), and only in the
 model host. Bytes are counted as they are after decompression, so that a small answer cannot become gigabytes.
@@ -81,7 +82,9 @@ def _wants_chat_stream(request: Any) -> bool:
 
 
 async def look_for_error(request: Any, response: Any) -> None:
-    """Raise `AnsweredWithError` where the answer to a call of a model is a short object of JSON that is an error."""
+    """Raise `AnsweredWithError` if the answer to a call of a model is a short object of JSON that is an
+    error.
+    """
     length = response.headers.get("content-length", "")
     is_json = response.headers.get("content-type", "").startswith("application/json")
     called = request.method == "POST" and request.url.path.endswith(_CALLS)

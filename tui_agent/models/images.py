@@ -22,12 +22,16 @@ _REFUSED = re.compile(
 
 
 def refuses_images(message: str) -> bool:
-    """Whether a server's error says that its model takes no images at all (and not that one of them is no good)."""
+    """True if a server's error says that its model takes no images at all (and not that one of them is no
+    good).
+    """
     return _REFUSED.search(message) is not None
 
 
 def with_images(message: dict[str, Any], *, seen: bool) -> dict[str, Any]:
-    """The message as a provider takes it: its text and its images as parts; where they are not `seen`, their names."""
+    """The message as a provider takes it: its text and its images as parts, or their names if the model does
+    not see them (`seen`).
+    """
     if "images" not in message:
         return message
     images = message["images"]
@@ -45,7 +49,7 @@ def with_images(message: dict[str, Any], *, seen: bool) -> dict[str, Any]:
 
 
 def _data_url(image: dict[str, Any]) -> str | None:
-    """The copy as a data URL; None where it is not there any more, or is another."""
+    """The copy as a data URL; None if it is not there any more, or is another."""
     try:
         descriptor = os.open(image["path"], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:

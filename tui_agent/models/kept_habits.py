@@ -34,7 +34,7 @@ _LONGEST_NAME = 300
 
 @dataclass(frozen=True)
 class KeptServer:
-    """What was learnt of a model at an address."""
+    """The learnt habits of a model at an address."""
 
     server: str
     model: str
@@ -48,7 +48,7 @@ class KeptServer:
 
     @property
     def in_words(self) -> tuple[str, ...]:
-        """What is particular about them."""
+        """Their peculiarities."""
         return in_words(self.habits)
 
 
@@ -65,7 +65,7 @@ def server_name(api_base: str | None, provider: str) -> str:
 
 
 def read(folder: Path) -> tuple[list[KeptServer], str]:
-    """What is kept, newest last, and what is wrong with the file; empty: nothing."""
+    """The kept habits, newest last, and a fault of the file; "" for none."""
     path = folder / FILE
     try:
         data = _bytes(path)
@@ -157,7 +157,7 @@ class HabitBook:
         self._habits: dict[tuple[str, str], Habits] = {}
         self._read: dict[str, dict[tuple[str, str], KeptServer]] = {}
         self._unsaid: list[str] = []
-        """What the operator should know and no reply has told yet."""
+        """News for the operator that no reply has told yet."""
 
     def of(self, server: str, model: str, start: Habits, folder: str | None) -> Habits:
         """The habits of a model at an address; `start`: those that it is known to have. `folder` is the state folder;
@@ -173,7 +173,7 @@ class HabitBook:
         return habits
 
     def learn(self, server: str, model: str, habits: Habits, start: Habits, folder: str | None) -> None:
-        """Take over habits with which a request has just succeeded; written down where they are kept at all."""
+        """Take over habits with which a request has just succeeded; written down if they are kept at all."""
         key = server, model
         before = self.of(server, model, start, folder)
         if habits == before:
@@ -196,7 +196,7 @@ class HabitBook:
             )
 
     def unsaid(self) -> tuple[str, ...]:
-        """What the operator should know; each is given once."""
+        """News for the operator; each is given once."""
         said, self._unsaid = tuple(dict.fromkeys(self._unsaid)), []
         return said
 

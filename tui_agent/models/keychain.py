@@ -24,7 +24,7 @@ class NoKeyringError(Exception):
 
 
 def stored(variable: str) -> str | None:
-    """The key that was kept for a variable; None where there is none, or no keyring. May wait for the platform."""
+    """The key that was kept for a variable; None if there is none, or no keyring. May wait for the platform."""
     with suppress(Exception):  # whatever a keyring raises: the provider then says that a key is missing
         found = import_module("keyring").get_password(SERVICE, variable)
         return found if isinstance(found, str) and found else None
@@ -41,7 +41,7 @@ def keep(variable: str, key: str) -> None:
 
 
 def forget(variable: str) -> bool:
-    """Remove what is kept; False where nothing was. Raises `NoKeyringError`."""
+    """Remove the kept key; False if there was none. Raises `NoKeyringError`."""
     keyring = _keyring()
     try:
         keyring.delete_password(SERVICE, variable)

@@ -18,7 +18,7 @@ from tui_agent.models.habits import Habits
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a server. It matches by provider or host, and by the model where one is given."""
+    """The habits of a known server. It matches by provider or host, and by the model if one is given."""
 
     name: str
     source: str

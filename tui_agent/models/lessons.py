@@ -1,6 +1,6 @@
-"""What the error of a model server teaches about its habits, and how one call tries what it may take instead.
+"""Lessons from the errors of a model server about its habits, and the tries of one call to meet them.
 
-The wordings are those of real servers; what they mean is tried once and kept only where the request then succeeds. Two
+The wordings are those of real servers; a lesson is tried once and kept only if the request then succeeds. Two
 things never happen: the same request twice, and more than `MOST_TRIES` requests for one call.
 """
 
@@ -47,32 +47,32 @@ class Sent:
 
     @property
     def nameless_results(self) -> bool:
-        """Whether a result does not say which tool it is of."""
+        """True if a result does not name its tool."""
         return any(each.get("role") == "tool" and not each.get("name") for each in self.messages)
 
     @property
     def user_after_tool(self) -> bool:
-        """Whether a message of the user follows a tool's result."""
+        """True if a message of the user follows a tool's result."""
         return ("tool", "user") in self._pairs()
 
     @property
     def equal_neighbours(self) -> bool:
-        """Whether two messages of the user or two of the assistant follow each other."""
+        """True if two messages of the user or two of the assistant follow each other."""
         return any(first == second != "tool" for first, second in self._pairs())
 
     @property
     def textless_calls(self) -> bool:
-        """Whether a message has calls and no text."""
+        """True if a message has calls and no text."""
         return any(each.get("tool_calls") and not each.get("content") for each in self.messages)
 
     @property
     def several_calls(self) -> bool:
-        """Whether a message has more than one call."""
+        """True if a message has more than one call."""
         return any(len(each.get("tool_calls") or ()) > 1 for each in self.messages)
 
     @property
     def with_reasoning(self) -> bool:
-        """Whether a message holds the text of earlier reasoning."""
+        """True if a message holds the text of earlier reasoning."""
         return any(each.get("reasoning_content") or each.get("reasoning") for each in self.messages)
 
     def keywords(self) -> set[str]:
@@ -96,19 +96,21 @@ def _collect(value: Any, found: set[str]) -> None:
 
 
 def about_template(words: str) -> bool:
-    """Whether an error comes from the making of the prompt, so that the same request fails for ever."""
+    """True if an error comes from the making of the prompt, so that the same request fails for ever."""
     return said.TEMPLATE.search(words) is not None or said.ORDER.search(words) is not None
 
 
 def takes_no_results(words: str, sent: Sent) -> bool:
-    """Whether the server's template has no place for results of tools, once no order of the messages was taken."""
+    """True if the server's template has no place for results of tools, once no order of the messages was
+    taken.
+    """
     held = any(message.get("role") == "tool" for message in sent.messages)
     refused = said.ORDER.search(words) or said.ROLES.search(words) or _lacks_role(words, "tool")
     return held and bool(refused)
 
 
 def _lacks_role(words: str, role: str) -> bool:
-    """Whether an error lists the roles that there are, and this is none of them."""
+    """True if an error lists the roles that there are, and this is none of them."""
     listed = _roles(words)
     return bool(listed) and re.search(rf"\b{role}\b", listed, re.IGNORECASE) is None
 
@@ -120,9 +122,9 @@ def _roles(words: str) -> str:
 
 
 def learnt(habits: Habits, words: str, status: int | None, sent: Sent) -> Iterator[Habits]:
-    """Give the habits that an error's words speak of, the likeliest first; nothing where they teach nothing.
+    """Give the habits that an error's words speak of, the likeliest first; nothing if they teach nothing.
 
-    `words`: all that the error says, its body included. `status` is None where no server sent one.
+    `words`: all words of the error, its body included. `status` is None if no server sent one.
     """
     about_request = status is None or status in _ABOUT_REQUEST or about_template(words)
     if said.OF_THE_MODEL.search(words) or not (about_request or said.STREAM.search(words)):
@@ -135,8 +137,8 @@ def learnt(habits: Habits, words: str, status: int | None, sent: Sent) -> Iterat
 
 
 def guessed(habits: Habits, sent: Sent) -> Iterator[Habits]:
-    """Give the shapes to try where the words teach nothing: those of which the request has the opposite, one by one and
-    then all of them.
+    """Give the shapes to try if the words teach nothing: those of which the request has the opposite, one by
+    one and then all of them.
     """
     changes: list[dict[str, Any]] = []
     if sent.user_after_tool or sent.equal_neighbours:
@@ -245,7 +247,7 @@ def _reasoning(habits: Habits, words: str, sent: Sent) -> Iterator[Habits]:
 
 
 def wants_reasoning(words: str) -> bool:
-    """Whether a server wants the reasoning of earlier replies back, and not the opposite."""
+    """True if a server wants the reasoning of earlier replies back, and not the opposite."""
     if said.REASONING_BACK.search(words) is None:
         return False
     return said.NOT_TAKEN.search(words) is None or said.REASONING_MISSING.search(words) is not None
@@ -297,7 +299,7 @@ def _parameters(habits: Habits, words: str, sent: Sent) -> Iterator[Habits]:
 
 
 def _names_parameter(words: str, name: str) -> bool:
-    """Whether an error speaks of a parameter, in one of the spellings of it."""
+    """True if an error speaks of a parameter, in one of its spellings."""
     spelling = said.SPELLINGS.get(name, rf"\b{re.escape(name)}\b")
     return re.search(spelling, words, re.IGNORECASE) is not None
 
@@ -362,12 +364,12 @@ _KEYWORD_LIST = (
     r"(?:keyword|field|propert(?:y|ies)|attribute|constraint)s?\W{1,4}"
     r"(?:[$\w]+(?:\s*[,/]\s*|\s+(?:and|or)\s+))*"
 )
-"""What stands before a keyword in a list of those that are not taken."""
+"""Words before a keyword in a list of those that are not taken."""
 
 
 def _names_keyword(words: str, keyword: str) -> bool:
-    """Whether an error names a keyword: one that is an English word too must stand in quotes, behind a dot, or in a
-    list of keywords.
+    """True if an error names a keyword: one that is an English word too must stand in quotes, behind a dot,
+    or in a list of keywords.
     """
     name = re.escape(keyword)
     before = rf"(?:['\"`./]|{_KEYWORD_LIST})" if keyword.islower() else r"(?<![\w$])"
@@ -402,13 +404,14 @@ class Learning:
 
     @property
     def sent(self) -> Sent:
-        """What the request with the present habits holds."""
+        """Facts about the request with the present habits."""
         return self._sent_of(self.habits)
 
     def refused(self, words: str, status: int | None, *, guess: bool) -> bool:
-        """Whether there is another request to try after this refusal; `habits` are then its habits.
+        """True if there is another request to try after this refusal; `habits` are then its habits.
 
-        `guess`: the error is one about the request, so that shapes may be tried also where its words teach nothing.
+        `guess`: the error is one about the request, so that shapes may be tried even if its words teach
+        nothing.
         """
         words = words[:LONGEST_WORDS]
         self._seen.add(_digest(self._body_of(self.habits)))

@@ -24,7 +24,7 @@ from tui_agent.models.routes import Route
 from tui_agent.models.watch import Watch
 
 _TOOLS_WITH_CALLS = frozenset({"anthropic", "bedrock", "vertex_ai", "azure_ai"})
-"""Providers that refuse a history with calls where the request has no tools."""
+"""Providers that refuse a history with calls if the request has no tools."""
 
 _PLAIN_BODY = frozenset({"anthropic", "bedrock", "gemini", "vertex_ai", "vertex_ai_beta"})
 """Providers for which litellm takes further fields of the body one by one."""
@@ -110,7 +110,7 @@ class _LitellmStream(Exchange):
         return of(choices[0], "delta") if choices else None
 
     async def next_chunk(self, chunks: AsyncIterator[Any]) -> Any:
-        """See `Exchange`. Newer releases raise an error where a stream ends without a finish; here it just ends."""
+        """See `Exchange`. Newer releases raise an error if a stream ends without a finish; here it just ends."""
         try:
             return await anext(chunks)
         except StopAsyncIteration:
@@ -127,7 +127,7 @@ class _LitellmStream(Exchange):
 
 
 def _tools_of(messages: list[dict[str, Any]]) -> dict[str, Any]:
-    """The tools that a history calls, offered so that none is to be called; nothing where it calls none."""
+    """The tools that a history calls, offered so that none is to be called; nothing if it calls none."""
     names = {call["function"]["name"] for message in messages for call in message.get("tool_calls") or ()}
     parameters = {"type": "object", "properties": {}}
     tools = [

@@ -59,7 +59,7 @@ def _import() -> Any:
 
 
 def do_without_mcp_gateway() -> bool:
-    """Put empty modules where litellm looks for its gateway of MCP tools; whether that was new.
+    """Put empty modules in the place of litellm's gateway of MCP tools. True if they were not there yet.
 
     The gateway needs a package of its own. Only for releases that no longer take `_skip_mcp_handler`.
     """

@@ -27,17 +27,17 @@ USUAL = {
     "LM Studio": "http://127.0.0.1:1234",
     "vLLM": "http://127.0.0.1:8000",
 }
-"""Makes of servers, and where each listens by default."""
+"""Makes of servers, and the port on which each listens by default."""
 
 _OWNERS = {"llamacpp": "llama.cpp", "vllm": "vLLM", "organization_owner": "LM Studio", "library": "Ollama"}
-"""What servers say of their models' owner."""
+"""Names of owners that servers give their models."""
 
 _MOST_MODELS = 200
 
 
 def is_nearby(address: str) -> bool:
-    """Whether an address is this machine's or one of its network: such servers may process a prompt for minutes before
-    they say a word, while a silent provider is out of order.
+    """True if an address is this machine's or one of its network: such servers may process a prompt for
+    minutes before they say a word, while a silent provider is out of order.
     """
     try:
         host = urlsplit(address).hostname or ""

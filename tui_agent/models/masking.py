@@ -1,6 +1,6 @@
 """Keeps keys out of messages: values of variables named like secrets, and well-known shapes of tokens.
 
-Only for texts about model calls; what goes into a journal is masked where it is written.
+Only for texts about model calls; events are masked when they are written into a journal.
 """
 
 from __future__ import annotations

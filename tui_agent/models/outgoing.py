@@ -24,7 +24,7 @@ def outgoing(request: ModelRequest, provider: str, habits: Habits, *, seen: bool
 
 
 def sent(body: Mapping[str, Any], request: ModelRequest) -> Sent:
-    """What lessons need of a request that went out with this body."""
+    """Facts that lessons need about a request that went out with this body."""
     given = request.parameters.given()
     return Sent(
         messages=body["messages"],

@@ -1,4 +1,5 @@
-"""What a call costs by litellm's table (`catalogue`): tiers by the prompt's length, cached and reasoning tokens.
+"""The cost of a call by litellm's table (`catalogue`): tiers by the prompt's length, cached and reasoning
+tokens.
 
 A model without a price has an unknown cost, never 0.
 """

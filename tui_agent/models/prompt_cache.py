@@ -1,4 +1,4 @@
-"""Where a provider's prompt cache begins and ends: marks on the messages, for providers that want them.
+"""Marks on the messages for the bounds of a provider's prompt cache, if the provider wants them.
 
 OpenAI, DeepSeek, Gemini and others find a repeated prefix by themselves. Claude reads and writes its cache only up to
 marked messages, four at most. What a request holds only once (the recovery note) stands behind the last mark.
@@ -17,7 +17,7 @@ _CLAUDE_ELSEWHERE = frozenset({"vertex_ai", "bedrock", "bedrock_converse", "open
 
 
 def wants_marks(provider: str, model: str, *, own_server: bool, known: bool | None) -> bool:
-    """Whether the model behind a provider caches by marks; `known` is what litellm's table says of its caching."""
+    """True if the model behind a provider caches by marks; `known`: its caching by litellm's table."""
     if own_server:
         return False
     if provider == "anthropic":
@@ -43,7 +43,7 @@ def marked(messages: Sequence[dict[str, Any]], ephemeral: int = 0) -> list[dict[
 
 
 def _with_mark(message: dict[str, Any]) -> dict[str, Any]:
-    """The mark stands at the end of the message: at its last part, where it has parts."""
+    """The mark stands at the end of the message: at its last part, if it has parts."""
     content = message.get("content")
     if isinstance(content, list):
         return {**message, "content": [*content[:-1], content[-1] | _MARK]}

@@ -1,4 +1,4 @@
-"""What a model is to the loop: a request goes in, deltas come out, and a reply or a typed fault ends them."""
+"""The model as the loop sees it: a request goes in, deltas come out, and a reply or a typed fault ends them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ModelRequest(BaseModel, frozen=True, extra="forbid"):
     messages: list[dict[str, Any]]
     tools: list[dict[str, Any]] = []
     native_calls: bool = False
-    """Send the tools also where it is known that the model cannot call them."""
+    """Send the tools even if it is known that the model cannot call them."""
     api_base: str | None = None
     api_key_variable: str | None = None
     """The environment variable that holds the key; None: the provider's own."""
@@ -34,7 +34,7 @@ class ModelRequest(BaseModel, frozen=True, extra="forbid"):
     parameters: ModelParameters = ModelParameters()
     """Of those that the loop sets, `max_tokens` bounds what is configured; all others are the configuration's."""
     reply_room: int | None = None
-    """Tokens that the reply must be allowed, also where `parameters` allow fewer; None: as they say."""
+    """Tokens that the reply must be allowed, even if `parameters` allow fewer; None: as they say."""
     extra_headers: dict[str, str] = {}
     """`${NAME}` in a value is the environment's variable of that name."""
     extra_body: dict[str, Any] = {}
@@ -56,13 +56,15 @@ class Delta(BaseModel, frozen=True, extra="forbid"):
 
 
 class Reply(BaseModel, frozen=True, extra="forbid"):
-    """A reply that ended. Numbers are None where the provider did not say; `cost` in USD."""
+    """A reply that ended. Numbers are None if the provider did not give them; `cost` in USD."""
 
     text: str = ""
     reasoning: str = ""
     calls: tuple[ToolCall, ...] = ()
     finish_reason: str = ""
-    """`length`, whatever the provider calls it, where the reply was cut by a limit; else as the provider says."""
+    """`length`, whatever the provider calls it, if the reply was cut by a limit; else the provider's own
+    word.
+    """
     model: str = ""
     prompt_tokens: TokenCount = None
     completion_tokens: TokenCount = None
@@ -72,13 +74,13 @@ class Reply(BaseModel, frozen=True, extra="forbid"):
     """How many of them were written to it."""
     cost: Usd = None
     carried: Carried | None = None
-    """What the provider wants back with this reply."""
+    """Fields that the provider wants back with this reply."""
     left_out: tuple[str, ...] = ()
     """Parameters of the request that the model does not take and did not get."""
     learnt: tuple[str, ...] = ()
     """Sentences for the operator: what was just learnt of the server."""
     remarks: tuple[str, ...] = ()
-    """What was odd about the way in which the reply came, in words for the operator."""
+    """Oddities in the way in which the reply came, in words for the operator."""
 
 
 class ModelFault(Exception):
@@ -101,7 +103,7 @@ class Model(Protocol):
     async def context_tokens(
         self, model: str, api_base: str | None = None, api_key_variable: str | None = None
     ) -> int | None:
-        """Budget of the model's prompt in tokens (its window less room for the reply); None where unknown."""
+        """Budget of the model's prompt in tokens (its window less room for the reply); None if unknown."""
 
     async def close(self) -> None:
         """End whatever the model holds (a child process, connections). May be called twice."""

@@ -1,4 +1,4 @@
-"""Providers that speak OpenAI's chat protocol: where each is reached, and in which variables its key stands.
+"""Providers that speak OpenAI's chat protocol: the address of each, and the variables of its key.
 
 Source of every row: `litellm.get_llm_provider` and `litellm.validate_environment` of litellm 1.110, which serves these
 providers through its OpenAI-like handlers. Everything that is not listed here goes through litellm.

@@ -1,6 +1,6 @@
 """The provider's own chunks in litellm's stream, before it invents usage and ends for them.
 
-Reads names that several kinds of chunks share; where a release of litellm has its stream elsewhere, nothing is
+Reads names that several kinds of chunks share; if a release of litellm has its stream elsewhere, nothing is
 seen, and usage and end are unknown.
 """
 
@@ -28,7 +28,7 @@ class RawChunks:
 
     @classmethod
     def watch(cls, response: Any, call: Exchange) -> None:
-        """Stand in litellm's stream; without effect where a release has it elsewhere.
+        """Stand in litellm's stream; without effect if a release has it elsewhere.
 
         For some providers litellm sends the request with the first read only.
         """
@@ -83,7 +83,7 @@ class RawChunks:
 
 
 def _is_of_another_choice(chunk: Any) -> bool:
-    """Whether all that the chunk has belongs to a choice that nobody asked for: litellm would join it to the first."""
+    """True if all of the chunk belongs to a choice that nobody asked for: litellm would join it to the first."""
     choices = of(chunk, "choices")
     return (
         isinstance(choices, list)

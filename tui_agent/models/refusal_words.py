@@ -19,11 +19,11 @@ class Wording:
         self._pattern: re.Pattern[str] | None = None
 
     def search(self, words: str) -> re.Match[str] | None:
-        """The first place where one of them stands in an error's words."""
+        """The first place of one of them in an error's words."""
         return self._compiled().search(words)
 
     def finditer(self, words: str) -> Iterator[re.Match[str]]:
-        """Each place where one of them stands."""
+        """Each place of one of them."""
         return self._compiled().finditer(words)
 
     def match(self, words: str, at: int) -> re.Match[str] | None:
@@ -204,9 +204,11 @@ BOUND = Wording(
     rf"|length|limit|is|of|for|this|model|to|at))*\W{{1,4}}(?P<limit>{_NUMBER})",
     rf"(?:limit|maximum)\b[^.\d]{{0,60}} (?:is|of|to)\W{{1,3}}(?P<named>{_NUMBER})",
 )
-"""Where an error names the largest number that it takes; `below`, `under`: the first that it does not take."""
+"""Wordings that name the largest number that a server takes; `below`, `under`: the first that it does not
+take.
+"""
 EXCLUSIVE = Wording(r"\s*\(exclusive\)")
-"""What says behind a number that it is the first one too large; the bracket of a range does, too."""
+"""Words behind a number that make it the first one too large; the bracket of a range does so, too."""
 WINDOW = Wording(
     r"\+ ?\d+ ?> ?(\d+)|context(?:_| )(?:length|window|size)\D{0,40}(\d+)|max_(?:model|seq)_len\D{0,40}(\d+)",
     r"sequence length\D{0,40}(\d+)|tokens\W{0,3} \+ .{0,40}<=? ?(\d+)",
@@ -274,7 +276,7 @@ SCHEMA_SHAPES = {
         r"\btype\b.{0,3} (?:is )?(?:not defined|missing|not specified|required)|missing (?:a )?type\b"
     ),
 }
-"""What is no keyword and not taken all the same."""
+"""Things that are no keyword and are refused all the same."""
 SCHEMA_REFUSED = Wording(
     r"(?:invalid|unsupported|bad|malformed|incompatible|unrecogni[sz]ed|unknown) .{0,40}schema|unsupported_keyword",
     r"schema.{0,80}(?:invalid|not (?:a )?(?:valid|supported)|unsupported|fail|error|too complex|conversion|compile)",

@@ -1,4 +1,5 @@
-"""Which provider a model's name means, where its requests go, and which client makes them. Data only; no litellm.
+"""The route of a model's name: its provider, the address of its requests, and the client that makes them.
+Data only; no litellm.
 
 Models whose provider speaks OpenAI's chat protocol (`providers`), or whose server the operator gives an address of, are
 called with the official OpenAI client; all others, and those that only the Responses API serves, with litellm.
@@ -27,7 +28,7 @@ _RESPONSES = "/responses/"
 
 @dataclass(frozen=True)
 class Route:
-    """Where a call goes: the name as the client wants it, and what is known for messages."""
+    """The route of a call: the name as the client wants it, and facts for messages."""
 
     name: str
     """As litellm spells it."""
@@ -135,7 +136,7 @@ def _is_for_responses(name: str, provider: str) -> bool:
 
 
 def look_up(name: str) -> tuple[bool, bool, tuple[str, ...]]:
-    """Whether the provider in `name` is known, whether the table lists the model, and the nearest listed names."""
+    """Check `name`: is its provider known, does the table list the model, and which listed names are nearest."""
     _, provider = _named(name, None)
     if catalogue.facts(name, provider):
         return True, True, ()
@@ -163,13 +164,13 @@ async def prompt_budget(at: Route) -> int | None:
 
 
 def caches_by_marks(at: Route) -> bool:
-    """Whether the model wants marks for its prompt cache."""
+    """True if the model wants marks for its prompt cache."""
     known = catalogue.facts(at.name, at.facts.provider).get("supports_prompt_caching")
     return prompt_cache.wants_marks(at.facts.provider, at.name, own_server=at.own_server, known=known)
 
 
 def price(at: Route, usage: dict[str, Any]) -> float | None:
-    """What a call cost in USD; None if the model's price or the server behind a name is not known.
+    """The cost of a call in USD; None if the model's price or the server behind a name is not known.
 
     `usage` is what the server reported, in OpenAI's form.
     """

@@ -33,7 +33,7 @@ class Pace:
 
 
 class RequestView:
-    """What a request says, as conditions ask for it; each part is made when it is first asked for."""
+    """The words of a request, for conditions; each part is made when it is first asked for."""
 
     def __init__(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = (), model: str = ""
@@ -149,7 +149,7 @@ class Turn:
     when: Condition | None = None
     unless: Condition | None = None
     anywhere: bool = False
-    """Tried before the script's place at every request; afterwards the script goes on where it was."""
+    """Tried before the script's place at every request; afterwards the script goes on at its place."""
     next: str = ""
     """Label of the turn to go on with; empty: the one that follows."""
     repeat: int = 1
@@ -166,7 +166,7 @@ class Turn:
     pace: Pace | None = None
 
     def match(self, request: RequestView) -> dict[str, str] | None:
-        """What its condition captured when the turn may be played, else None."""
+        """Texts that its condition captured if the turn may be played, else None."""
         if self.unless is not None and self.unless.match(request) is not None:
             return None
         return {} if self.when is None else self.when.match(request)
@@ -188,7 +188,7 @@ class CaptionMoment(StrEnum):
 
 @dataclass(frozen=True)
 class Caption:
-    """What a newcomer is told of the screen at a moment."""
+    """Words for a newcomer about the screen at a moment."""
 
     moment: CaptionMoment
     text: str
@@ -218,7 +218,7 @@ class Scenario:
 
 
 def filled(template: str, captured: Mapping[str, str]) -> str:
-    """The text with each `{{name}}` replaced by what was captured (nothing, where nothing was)."""
+    """The text with each `{{name}}` replaced by the captured text, or by nothing."""
     return _PLACEHOLDER.sub(lambda found: captured.get(found[1], ""), template)
 
 
@@ -242,7 +242,7 @@ def _strings_in(value: object) -> list[str]:
 
 
 def materialise(scenario: Scenario, folder: Path) -> list[Path]:
-    """Write the scenario's files below `folder` (made where missing) and give their paths.
+    """Write the scenario's files below `folder` (made if it is missing) and give their paths.
 
     Raises `ScenarioError` when a symbolic link would lead a file out of the folder; `OSError` as it comes.
     """

@@ -1,7 +1,7 @@
-"""What a scenario's tables may hold: small typed readers that name file, key and what is allowed.
+"""Checks of a scenario's tables: small typed readers whose errors name file, key and the values that are
+allowed.
 
-Only reading and complaining; `scenario` says what the values mean. Every error says what is wrong,
-where, and what fits.
+They only read and complain; `scenario` gives the values their meaning.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from typing import Any
 
 
 class ScenarioError(ValueError):
-    """A scenario that cannot be used; the message says what, where, and what is allowed."""
+    """A scenario that cannot be used; the message names the fault, its place, and the values that are
+    allowed.
+    """
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def http_library() -> Any:
 
 
 async def server_window(base: str, model: str, key: str | None = None) -> int | None:
-    """Tokens of the window with which the server at `base` runs `model`; None where it does not say."""
+    """Tokens of the window with which the server at `base` runs `model`; None if it does not say."""
     httpx = http_library()
     base = base.rstrip("/")
     root = base.removesuffix("/v1")
@@ -77,7 +77,7 @@ async def server_window(base: str, model: str, key: str | None = None) -> int | 
 
 
 async def answer_of(client: httpx.AsyncClient, address: str, question: Any = None) -> dict[str, Any]:
-    """The JSON object at an address; empty where there is none."""
+    """The JSON object at an address; empty if there is none."""
     httpx = import_module(type(client).__module__.partition(".")[0])
     body = bytearray()
     with suppress(httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError):
@@ -97,7 +97,7 @@ async def answer_of(client: httpx.AsyncClient, address: str, question: Any = Non
 def window_in(
     answer: Mapping[str, Any], model: str, fields: tuple[str, ...] = _OF_A_MODEL, *, strictly: bool = False
 ) -> int | None:
-    """The window in the model's entry of a list; in the only entry, where there is one, unless `strictly`."""
+    """The window in the model's entry of a list; in the only entry, if there is one, unless `strictly`."""
     data = answer.get("data")
     entries = [entry for entry in data if isinstance(entry, Mapping)] if isinstance(data, list) else []
     for entry in entries:
@@ -113,7 +113,9 @@ def window_in(
 
 
 def _is_window(tokens: Any) -> TypeGuard[float]:
-    """Whether a field is a number of tokens that some window has: `true` is none, nor is a handful or 2 to the 70th."""
+    """True if a field is a number of tokens that some window has: `true` is none, nor is a handful or 2 to
+    the 70th.
+    """
     number = isinstance(tokens, int | float) and not isinstance(tokens, bool)
     return number and SMALLEST_WINDOW <= tokens <= LARGEST_WINDOW
 

@@ -22,11 +22,11 @@ EXPLAINED = (
     f"Messages of the user may stand at the end of a tool's result, in <{USER_BLOCK}> tags, and notes of the system in "
     f"<{NOTE_BLOCK}> tags. Such blocks are never a part of what the tool printed."
 )
-"""What the system prompt says where results hold such blocks."""
+"""Words of the system prompt if results hold such blocks."""
 GO_ON = "(The conversation goes on.)"
 """A turn of the user, likewise."""
 NO_SIGNATURE = "skip_thought_signature_validator"
-"""What Gemini takes in the place of a signature on calls that another model made."""
+"""Stands for a signature that Gemini takes on calls that another model made."""
 
 _FORGED = re.compile(rf"<(?=/?(?:{NOTE_BLOCK}|{USER_BLOCK})\b)")
 _ODD = re.compile(r"[^a-zA-Z0-9_-]")
@@ -178,7 +178,7 @@ def _with_own_ids(messages: Sequence[Message], habits: Habits) -> list[Message]:
 
 
 def _id(old: str, form: str, used: set[str]) -> str:
-    """An id of this form that is not used yet: the old one where it can stay."""
+    """An id of this form that is not used yet: the old one if it can stay."""
     for attempt in range(len(used) + 2):
         match form:
             case "nine":
@@ -266,7 +266,7 @@ def _placed(marked: Sequence[_Marked], habits: Habits) -> list[_Marked]:
 
 
 def _without_system(marked: Sequence[_Marked], habits: Habits) -> tuple[list[_Marked], list[_Marked]]:
-    """The messages, and apart from them those of the system, where they are to stand together."""
+    """The messages, and apart from them those of the system, if they are to stand together."""
     if habits.system == "any" and habits.turns == "any":
         return list(marked), []
     return (
@@ -293,7 +293,7 @@ def _with_system(marked: list[_Marked], system: list[_Marked], habits: Habits) -
 
 
 def _behind_result(out: list[_Marked], message: Message, habits: Habits, *, passing: bool) -> None:
-    """Words that follow a tool's result, where no message of the user may."""
+    """Words that follow a tool's result, if no message of the user may."""
     result, was_passing = out[-1]
     content = message.get("content")
     if habits.after_tool == "last_user" and passing:

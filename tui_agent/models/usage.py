@@ -1,4 +1,4 @@
-"""What a server says of its usage, as figures that can be reckoned with: whatever else it says is not known.
+"""A server's report of its usage, as checked figures: anything else in it counts as not known.
 
 Servers send strings, negative figures, NaN and 2^63; none of that may reach a sum, a limit or a database.
 """
@@ -38,7 +38,9 @@ Usd = Annotated[float | None, BeforeValidator(usd)]
 
 
 def cost(price: Price, prompt: int | None, completion: int | None, cached: int | None) -> float | None:
-    """What a call cost in USD; None where the server did not say its tokens. `cached` are a part of `prompt`."""
+    """The cost of a call in USD; None if the server did not report its tokens. `cached` are a part of
+    `prompt`.
+    """
     if prompt is None or completion is None:
         return None
     read = min(cached or 0, prompt)
@@ -71,7 +73,7 @@ def _readable(table: Any, deep: int) -> dict[str, Any]:
 
 
 def is_sound(usage: Any) -> bool:
-    """Whether every count of tokens in it is one, so that a library may read it too."""
+    """True if every count of tokens in it is a number, so that a library may read it too."""
     usage = _table(usage)
     return isinstance(usage, Mapping) and all(
         _sound_field(str(name), value) for name, value in usage.items() if value is not None

@@ -55,7 +55,7 @@ class Watch:
 
     @property
     def words(self) -> str:
-        """What happened, when it is over."""
+        """The end of a watched call, when it is over."""
         if self._clock() >= self._end:
             return f"the reply was not complete after {self._total:g} s"
         if self._allowed != self._silence:

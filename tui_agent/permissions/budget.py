@@ -10,11 +10,11 @@ MOST_WORDS = 20_000
 SECONDS = 0.05
 """Processor time of one judgement, so that a busy machine asks no more often than an idle one."""
 _LONGEST = 1.0
-"""Seconds that may pass meanwhile, as where a disk is slow."""
+"""Seconds that may pass meanwhile, as on a slow disk."""
 MARGIN = 0.014
-"""Seconds for the step that is under way when the time is found to be over,"""
+"""Seconds for the step that is under way when the time is found to be over."""
 MARGIN_OF_THE_GRAMMAR = 0.025
-"""and where that is the repair of what is no bash: its steps grow with the text, to 21 ms at the longest."""
+"""The same if that step is the repair of a text that is no bash: it grows with the text, to 21 ms at the longest."""
 _MANY = 200
 _FOR_A_WORD = 8e-6
 """Seconds that a rule, or the table of what only reads, takes for each of many words."""
@@ -33,7 +33,7 @@ def too_long() -> TooMuchToJudge:
 
 @dataclass
 class JudgementBudget:
-    """What is left for one judgement. Not for two threads: the time is that of the thread which judges."""
+    """The rest of one judgement's budget. Not for two threads: the time is that of the thread which judges."""
 
     words: int = MOST_WORDS
     _began: float = field(default_factory=time.perf_counter)
@@ -65,7 +65,7 @@ class JudgementBudget:
             raise too_long()
 
     def over(self, margin: float = MARGIN) -> bool:
-        """Whether the time is over, but for the `margin` in seconds."""
+        """True if the time is over, but for the `margin` in seconds."""
         passed = time.perf_counter() - self._began
         # The processor's clock costs forty times the other, and is never ahead of it.
         most = SECONDS - margin

@@ -1,4 +1,4 @@
-"""What a shell command would run, read and write: every simple command, redirection and assignment in it.
+"""Reading of a shell command: every simple command, redirection and assignment that it would run.
 
 The command is parsed by tree-sitter's grammar of bash and nothing is expanded or run. Only constructs that are
 known to be harmless are passed over; whatever else stands there is `trouble`, so that whoever judges asks.
@@ -23,7 +23,7 @@ WordKind = Literal["literal", "glob", "unknown"]
 
 @dataclass(frozen=True)
 class Word:
-    """One word. `text` is its value where it is literal, else its source."""
+    """One word. `text` is its value if it is literal, else its source."""
 
     text: str
     kind: WordKind = "literal"
@@ -39,7 +39,7 @@ class SimpleCommand:
 
     @property
     def program(self) -> str:
-        """The first word, "" where it is not known."""
+        """The first word, "" if it is not known."""
         return self.words[0].text if self.words and self.words[0].kind == "literal" else ""
 
 
@@ -55,7 +55,9 @@ class Redirection:
 
 @dataclass(frozen=True)
 class Reading:
-    """Everything found in a command. `trouble` says what could not be understood; () where all was."""
+    """Everything found in a command. `trouble` names the parts that could not be understood; () if there are
+    none.
+    """
 
     commands: tuple[SimpleCommand, ...] = ()
     redirections: tuple[Redirection, ...] = ()
@@ -63,13 +65,15 @@ class Reading:
     """Variables set for the rest of the command: `NAME=value`, as they stand there."""
     trouble: tuple[str, ...] = ()
     unread: bool = False
-    """Whether it may run programs that are not among `commands`: a part of it could not be read."""
+    """True if it may run programs that are not among `commands`: a part of it could not be read."""
     once: bool = True
-    """Whether each of its commands runs once and is waited for: no function, no endless loop, nothing behind `&`."""
+    """True if each of its commands runs once and is waited for: no function, no endless loop, nothing behind
+    `&`.
+    """
 
 
 def read_command(command: str, budget: JudgementBudget | None = None) -> Reading:
-    """Read `command` as bash would. Raises `TooMuchToJudge` where a budget was given, and nothing without one."""
+    """Read `command` as bash would. Raises `TooMuchToJudge` if a budget was given."""
     if budget is not None:
         return _read(command, budget)
     language()
@@ -139,13 +143,13 @@ _PASSED = frozenset({
     "string", "concatenation", "array", "unary_expression", "binary_expression", "parenthesized_expression",
     "negated_expression", "variable_assignments",
 })  # fmt: skip
-"""What only holds other things."""
+"""Nodes that only hold other nodes."""
 _LEAVES = frozenset({
     "word", "number", "raw_string", "string_content", "comment", "variable_name", "special_variable_name",
     "simple_expansion", "test_operator", "file_descriptor", "heredoc_content", "heredoc_start", "heredoc_end",
     "ansi_c_string", "regex", "extglob_pattern",
 })  # fmt: skip
-"""What runs nothing by itself."""
+"""Nodes that run nothing by themselves."""
 _REPEATS = frozenset({"function_definition", "while_statement", "c_style_for_statement", "&"})
 _APPENDING = frozenset({">>", "&>>", "<>"})
 _WRITING = frozenset({">", ">|", "&>", ">&"}) | _APPENDING
@@ -364,7 +368,7 @@ class _SyntaxVisitor:
         return text_of(self.source, node)
 
     def _word(self, node: Node) -> Word:
-        """A word: its value, where it has one before the shell runs."""
+        """A word: its value, if it has one before the shell runs."""
         kind = self._kind(node)
         return Word(self._text(node) if kind == "unknown" else value_of(self.source, node), kind)
 

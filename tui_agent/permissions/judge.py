@@ -1,6 +1,6 @@
 """The decision if a call may run: deny before ask before allow, and for a command each simple command by itself.
 
-Pure but for looking up links and wildcards in the workspace. Where rules are kept, and who is asked, is decided
+Pure but for looking up links and wildcards in the workspace. The keeping of rules, and the asking, are
 elsewhere.
 """
 
@@ -43,7 +43,7 @@ _UNCONFINED = f"{_PLANNING}. Without a sandbox only commands that are known to r
 
 
 def looks_at_files(uses: Uses | None) -> bool:
-    """Tell whether judging a call of a tool follows links and wildcards on the disk, which may take its time."""
+    """Tell if judging a call of a tool follows links and wildcards on the disk, which may take its time."""
     return uses is None or not {Use.READS, Use.WRITES, Use.RUNS, Use.ANYTHING}.isdisjoint(uses.values())
 
 
@@ -59,7 +59,7 @@ _COMMAND_LIKE = re.compile(r"command|cmd|script|shell|exec|bash|run", re.IGNOREC
 
 
 class Permissions:
-    """The rules that hold in a workspace, with the mode that decides where none of them applies."""
+    """The rules that hold in a workspace, with the mode that decides if none of them applies."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class Permissions:
         return findings
 
     def _is_known_to_read(self, command: str, look: Look) -> bool:
-        """Tell whether nothing in a command is known to do more than read, wherever it reads."""
+        """Tell if nothing in a command is known to do more than read, wherever it reads."""
         try:
             reading = look.read(command)
         except TooMuchToJudge:
@@ -179,7 +179,7 @@ class Permissions:
         return None
 
     def may_read(self, path: str) -> bool:
-        """Tell whether no rule with a path denies reading this file, or makes it ask."""
+        """Tell if no rule with a path denies reading this file, or makes it ask."""
         names = self._look().paths.names(path, self._root)
         return names is not None and not any(
             any(rule.names(tool) for tool in READS)
@@ -231,7 +231,7 @@ class Permissions:
         return Judgement(Decision.ALLOW, tuple(findings))
 
     def _may_be_denied(self, finding: Finding) -> bool:
-        """Tell whether a command is perhaps one that a rule denies, which nothing that allows all can know."""
+        """Tell if a command is perhaps one that a rule denies, which nothing that allows all can know."""
         if finding.unjudged:
             return self._denies
         if finding.rule is not None:
@@ -279,7 +279,7 @@ class Permissions:
     # Files
 
     def _own_files(self, tool: str, use: Use, value: Any, look: Look) -> list[Finding]:
-        """Decide on each file that an argument names, up to where it takes too long."""
+        """Decide on each file that an argument names, up to the point at which it takes too long."""
         findings: list[Finding] = []
         try:
             for path in texts_in(value):
@@ -360,7 +360,7 @@ class Permissions:
         return against or [allowed]
 
     def _parts(self, command: str, look: Look, depth: int, where: tuple[str, ...]) -> list[Finding]:
-        """List what is found in a command, up to where it takes too long."""
+        """List the findings in a command, up to the point at which it takes too long."""
         findings: list[Finding] = []
         try:
             findings.extend(self._each_part(command, look, depth, where or (self._root,)))

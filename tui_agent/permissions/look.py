@@ -1,4 +1,5 @@
-"""What is looked up while one call is judged: which files its words may be, in which folders its commands may run.
+"""Facts that are looked up while one call is judged: the files that its words may be, the folders in which
+its commands may run.
 
 Each thing is looked up once, within the budget of the judgement; no rule is applied here.
 """
@@ -38,7 +39,7 @@ _GOES_BEFORE = frozenset({"-C", "--directory", "--chdir", "-D"})
 
 @dataclass
 class Look:
-    """What is known while one call is judged: what is left of its budget, its paths, the scripts that were read."""
+    """The state of one judgement: the rest of its budget, its paths, the scripts that were read."""
 
     root: str
     """Of the workspace, a real path."""
@@ -57,7 +58,7 @@ class Look:
         return Paths(self.root, self.budget)
 
     def from_outside(self, program: str, folders: Sequence[str]) -> bool:
-        """Tell whether a program lies outside of the workspace, looked up once."""
+        """Tell if a program lies outside of the workspace, looked up once."""
         if program not in self.programs:
             self.programs[program] = is_from_outside(program, self.root, folders)
         return self.programs[program]
@@ -84,7 +85,7 @@ class Look:
             yield self.paths.names(path, folder)
 
     def is_about(self, rule: PermissionRule, name: str) -> bool:
-        """Tell whether a rule is about this file, by the name of the file or of a link in the rule."""
+        """Tell if a rule is about this file, by the name of the file or of a link in the rule."""
         if rule.matches_path(name):
             return True
         real = self._followed(rule)
@@ -156,7 +157,7 @@ class Look:
 
 
 def is_guarded(name: str) -> bool:
-    """Tell whether a name is that of a file whose settings run commands."""
+    """Tell if a name is that of a file whose settings run commands."""
     parts = [part.casefold() for part in name.split("/")]
     return GUARDED[0] in parts or parts[-1] == GUARDED[1]
 

@@ -35,7 +35,9 @@ _TAG = "CACHEDIR.TAG"
 
 @dataclass(frozen=True)
 class Loss:
-    """What would be lost: paths relative to the workspace, the bytes of all, and whether that is all of it."""
+    """Files that would be lost: paths relative to the workspace, the bytes of all, and a mark if that is all
+    of it.
+    """
 
     paths: tuple[str, ...]
     bytes: int
@@ -96,7 +98,7 @@ def _files(aim: Aim, root: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 class _Git:
-    """What git's index holds of a workspace, and what git ignores."""
+    """A workspace's paths in git's index, and paths that git ignores."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -104,7 +106,7 @@ class _Git:
         self._ignored: frozenset[str] | None = None
 
     def would_lose(self, path: str, what: What, status: os.stat_result) -> bool:
-        """Tell whether a file of this path is of the kind, and nothing of git's holds it as it is."""
+        """Tell if a file of this path is of the kind, and nothing of git's holds it as it is."""
         known = self.index.get(path)
         if what == "unsaved":
             return known is not None and not self._is(known, path, status)

@@ -30,7 +30,7 @@ class Reached:
 
     @cached_property
     def places(self) -> Sequence[int]:
-        """Where its programs may stand."""
+        """Places in which its programs may stand."""
         return places_of_programs(self.command)
 
     @cached_property
@@ -79,7 +79,7 @@ def rule_against(rules: Sequence[PermissionRule], reached: Sequence[Reached], lo
 
 
 def _says(rule: PermissionRule, reached: Sequence[Reached], look: Look) -> str:
-    """Tell whether a rule is about one of these: yes, perhaps, or ""."""
+    """Tell if a rule is about one of these: yes, perhaps, or ""."""
     perhaps = False
     for one in reached:
         look.budget.step(2)
@@ -101,7 +101,7 @@ def _says(rule: PermissionRule, reached: Sequence[Reached], look: Look) -> str:
 
 
 def _resembles(rule: PermissionRule, one: Reached, look: Look) -> str:
-    """Tell whether a rule about commands is about this one: yes, perhaps, or ""."""
+    """Tell if a rule about commands is about this one: yes, perhaps, or ""."""
     perhaps = False
     for place in one.places:
         look.budget.step()
@@ -117,7 +117,7 @@ def _resembles(rule: PermissionRule, one: Reached, look: Look) -> str:
 
 
 def _touches(rule: PermissionRule, one: Reached, look: Look) -> str:
-    """Tell whether an argument is a path that the rule is about: yes, perhaps, or ""."""
+    """Tell if an argument is a path that the rule is about: yes, perhaps, or ""."""
     perhaps = False
     for word in () if one.command.program == "echo" else one.command.words[1:]:
         for names in look.names_of(word, one.folders):

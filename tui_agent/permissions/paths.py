@@ -1,4 +1,4 @@
-"""What the paths in one command really are at this moment: `~`, `..`, links and wildcards followed, within a budget.
+"""Real paths of one command's words at this moment: `~`, `..`, links and wildcards followed, within a budget.
 
 Nothing is opened or walked: names are looked up one by one, and a wildcard lists each folder once.
 """
@@ -42,7 +42,7 @@ class Paths:
     def names(self, path: str, folder: str) -> tuple[str, ...] | None:
         """A path as rules see it, as written and as it is: relative inside the workspace, else absolute.
 
-        None where it cannot be known: too long, too many links, or another one for each process. Raises
+        None if it cannot be known: too long, too many links, or another one for each process. Raises
         `TooMuchToJudge`.
         """
         key = path, folder
@@ -60,7 +60,7 @@ class Paths:
         return os.path.join(folder, with_home(path.replace("\0", "")))  # noqa: PTH118 - nothing is taken out
 
     def real(self, path: str) -> str | None:
-        """Where an absolute path leads, as the kernel would follow it; None where that cannot be known."""
+        """The target of an absolute path, as the kernel would follow it; None if that cannot be known."""
         if len(path) > _LONGEST or _OF_A_PROCESS.match(path):
             return None
         rest, here, links = path.split("/")[::-1], "", 0
@@ -87,7 +87,7 @@ class Paths:
         return here or "/"
 
     def _link(self, path: str) -> str | None:
-        """What a link holds; None for what is none."""
+        """The target in a link; None if it is no link."""
         if path not in self._links:
             self._budget.step(4)
             self._links[path] = None
@@ -111,7 +111,7 @@ class Paths:
         return path.removeprefix(base)
 
     def matching(self, pattern: str, folder: str) -> list[tuple[str, ...]]:
-        """The names of what a wildcard finds, and of the pattern itself, which stays where nothing is found.
+        """The names that a wildcard finds, and the pattern itself, which stays if nothing is found.
 
         A folder that is reached on several ways is listed once. Raises `TooMuchToJudge`.
         """
@@ -182,14 +182,14 @@ _LONGEST_PART = 500
 
 @lru_cache(maxsize=256)
 def _part_pattern(part: str) -> re.Pattern[str]:
-    """The names that one part of a wildcard stands for; more than those where bash's own patterns say less."""
+    """The names that one part of a wildcard stands for; more than those if bash's own patterns say less."""
     if len(part) > _LONGEST_PART or re.search(r"[+@!?*]\(|\[[\^:=.]|\[\[", part):
         return re.compile("")
     return re.compile(fnmatch.translate(part), re.DOTALL)
 
 
 def is_folder(path: str) -> bool:
-    """Whether there is a folder at `path`."""
+    """True if there is a folder at `path`."""
     try:
         return Path(path).is_dir()
     except (OSError, ValueError):

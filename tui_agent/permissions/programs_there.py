@@ -36,8 +36,9 @@ _CHOSEN_BY = (
 
 
 def is_from_outside(program: str, workspace: str, folders: Sequence[str]) -> bool:
-    """Tell whether the file that a name runs lies in an absolute folder of PATH outside of the workspace, and is no
-    shim that one of the `folders` or of those above them tells which one to run.
+    """Tell if the file that a name runs lies in an absolute folder of PATH outside of the workspace.
+
+    A shim does not count: one of the `folders`, or one above them, chooses the program that it runs.
     """
     if "/" in program:
         return True
@@ -97,7 +98,7 @@ def _may_run(key: str, value: str | None, *, own: bool) -> bool:
 
 
 def _is_elsewhere(key: str, value: str) -> bool:
-    """Tell whether it names no file of the tree: the filters of git-lfs, a folder of hooks elsewhere."""
+    """Tell if it names no file of the tree: the filters of git-lfs, a folder of hooks elsewhere."""
     if key == "core.fsmonitor":
         return is_harmless(key, value)
     if _FILTERS_OF_LFS.fullmatch(key):

@@ -16,7 +16,7 @@ from tui_agent.permissions.programs import sets_harmlessly, tables
 
 @dataclass(frozen=True)
 class Reads:
-    """What a command that only reads does."""
+    """The files that a command which only reads opens."""
 
     program: str
     """Whose file has to lie outside of the workspace; "" for what the shell does by itself."""
@@ -31,7 +31,7 @@ class Reads:
 
 
 _BUILTINS = frozenset({"echo", "pwd", "true", "false", ":", "test", "[", "type", "printf", "command"})
-"""What bash does itself, whatever lies in PATH."""
+"""Commands that bash does itself, whatever lies in PATH."""
 _PLAIN = frozenset({
     "ls", "cat", "head", "tail", "nl", "cut", "tr", "fold", "expand", "unexpand", "rev", "tac", "paste", "join", "comm",
     "cmp", "od", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "cksum", "basename",
@@ -63,7 +63,7 @@ _LISTS: dict[str, Sequence[re.Pattern[str]]] = {
         re.compile(r"\w[\w.-]*|--local|--global|--show-origin"),
     ),
 }
-"""Subcommands that list where all of their words are of these patterns, the first word of the first."""
+"""Subcommands that only list if all of their words are of these patterns, the first word of the first."""
 _MUST_SAY = frozenset({"stash", "config"})
 """Those that do something else without a word."""
 _GIT_BEFORE = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
@@ -194,7 +194,7 @@ _CHECKS: dict[str, Callable[[Sequence[str]], bool]] = {
 }
 
 
-# Programs whose words need to be read: the files that they open; None where they may do more than read
+# Programs whose words need to be read: the files that they open; None if they may do more than read
 
 
 def _tests(texts: Sequence[str]) -> Sequence[str] | None:
@@ -320,7 +320,7 @@ def _before_paths(texts: Sequence[str]) -> Sequence[str]:
 
 
 def _prints_files(name: str, texts: Sequence[str]) -> bool:
-    """Tell whether it prints what files hold, or held, that its words do not name."""
+    """Tell if it prints what files hold, or held, that its words do not name."""
     options = _before_paths(texts)
     if name == "log":
         return any(_SHOWS_CONTENT.match(text) for text in options)

@@ -1,4 +1,5 @@
-"""Options and arguments by which a program runs another one or writes where it is told: what a wide rule leaves out.
+"""Options and arguments by which a program runs another one or writes to a place that it is told: a wide rule
+leaves them out.
 
 A rule such as `bash(git *)` was written with what git does in mind, not with what any program could do behind its
 options. What stands here asks under such a rule, unless the rule's own words hold it (`bash(tar --to-command=* *)`) or

@@ -1,9 +1,9 @@
 """Programs that run what their arguments say, name or load: no rule that a card offers covers them with any arguments.
 
-One table (`runners.txt`), from the programs' own manuals: 112 of its 847 names were found beside an option that stands
-there in the manual pages of Debian 12, of 53 more the page was looked at, and 682 rest on memory of them. Where a
-program is dangerous by an option alone and its others are known, it stands in `programs.toml` instead, and a rule
-covers those.
+One table (`runners.txt`), from the programs' own manuals: 112 of its 847 names were found beside an option
+that stands there in the manual pages of Debian 12, of 53 more the page was looked at, and 682 rest on memory
+of them. A program that is dangerous by an option alone, with its others known, stands in `programs.toml`
+instead, and a rule covers those.
 """
 
 from __future__ import annotations

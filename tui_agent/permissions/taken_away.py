@@ -1,4 +1,4 @@
-"""What a command would delete or write over, as far as its own words say: places, not yet looked into.
+"""Places that a command would delete or write over, by its own words; nothing is looked up yet.
 
 Read are the shell's words, scripts in them (`sh -c`, here-documents, `python -c`), what a pipe hands to `xargs`, and
 variables that the command itself sets. Not read are files that it runs: scripts, a `Makefile`.
@@ -62,9 +62,9 @@ _RUN_ANOTHER = frozenset({
 })  # fmt: skip
 _NAMED_BY_INPUT = frozenset({"xargs", "parallel"})
 _LIST_ALL = frozenset({"fd", "find", "git", "ls"})
-"""Programs whose output names files, those of the folder if no other is given,"""
+"""Programs whose output names files, those of the folder if no other is given."""
 _LIST_WORDS = frozenset({"echo", "printf", "grep", "rg"})
-"""and those that name what they are given, or pass on what they read."""
+"""Programs that print the names in their arguments, or pass their input on."""
 
 
 def aims(command: str, folder: Path) -> Iterator[Aim]:
@@ -80,9 +80,9 @@ class _Script:
     folder: Path
     depth: int
     listed: list[Aim] = field(default_factory=list)
-    """What the last program named that lists files, for the one behind the pipe,"""
+    """Names from the last program that lists files, for the one behind the pipe."""
     said: str = ""
-    """and what the last `echo` said."""
+    """The words of the last `echo`."""
 
     def aims(self) -> Iterator[Aim]:
         if self.depth > _DEEPEST:
@@ -195,17 +195,17 @@ class _Arguments:
 
     @property
     def plain(self) -> list[Word]:
-        """What is no option."""
+        """Words that are no option."""
         return [word for word in self.words if not word.text.startswith("-")]
 
     @property
     def after(self) -> list[Word]:
-        """What follows `--`."""
+        """Words that follow `--`."""
         texts = [word.text for word in self.words]
         return list(self.words[texts.index("--") + 1 :]) if "--" in texts else []
 
     def has(self, *options: str) -> bool:
-        """Tell whether one of these is given; a single letter also among others (`-fdx`)."""
+        """Tell if one of these is given; a single letter also among others (`-fdx`)."""
         given = [word.text for word in self.words if word.text.startswith("-")]
         letters = "".join(one[1:] for one in given if not one.startswith("--"))
         return any(one in given if len(one) > 1 else one in letters for one in options)
@@ -263,13 +263,13 @@ def _named(program: str, given: _Arguments) -> Sequence[Word]:
 
 
 def _deletes(given: _Arguments, *options: str) -> bool:
-    """Tell whether what stands behind one of these options deletes files."""
+    """Tell if what stands behind one of these options deletes files."""
     behind = dropwhile(lambda word: word.text not in options, given.words)
     return any(_DELETES.search(word.text) for word in behind)
 
 
 def _found(given: _Arguments, folder: Path) -> Iterator[Aim]:
-    """List where `find` looks, with the names that it looks for."""
+    """List the folders of a `find`, with the names that it looks for."""
     places = list(takewhile(lambda word: not word.text.startswith(("-", "(", "!")), given.words))
     narrowed = not any(word.text in {"!", "-not", "-o", "-or"} for word in given.words)
     names = tuple(word.text for word in given.of("-name", "-iname")) if narrowed else ()

@@ -48,7 +48,7 @@ def read_unasked(
 
 
 def _may_be_an_option(word: Word, folders: Sequence[str], look: Look) -> bool:
-    """Tell whether a wildcard stands for a file whose name begins with a dash."""
+    """Tell if a wildcard stands for a file whose name begins with a dash."""
     if word.kind != "glob" or becomes_no_option(word):
         return False
     found = (names for folder in folders for names in look.paths.matching(word.text, folder))
@@ -56,7 +56,7 @@ def _may_be_an_option(word: Word, folders: Sequence[str], look: Look) -> bool:
 
 
 def _holds_kept(keeping: Sequence[PermissionRule], look: Look) -> bool:
-    """Tell whether the workspace holds a file that a rule keeps from being read, or too many to look at."""
+    """Tell if the workspace holds a file that a rule keeps from being read, or too many to look at."""
     pending, seen = [look.root], 0
     while pending:
         folder = pending.pop()

@@ -426,7 +426,7 @@ class ModelCaller:
         return reply.model_copy(update={"text": found.text, "calls": found.calls})
 
     def _is_quoted(self, raw: str) -> bool:
-        """Tell whether a call stands line for line in what a tool gave: whoever wrote that is not the model."""
+        """Tell if a call stands line for line in what a tool gave: whoever wrote that is not the model."""
         lines = [line for each in raw.splitlines() if (line := each.strip())]
         results = (
             str(message["content"])
@@ -437,7 +437,7 @@ class ModelCaller:
         return bool(lines) and any(all(line in text for line in lines) for text in results)
 
     def _resembles(self, call: events.ToolCall) -> bool:
-        """Tell whether a call fits its tool, or shares an argument with it: then the model reads what is wrong."""
+        """Tell if a call fits its tool, or shares an argument with it: then the model reads what is wrong."""
         try:
             self._tools.parse(call)
         except InvalidCall as wrong:

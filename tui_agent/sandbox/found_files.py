@@ -30,11 +30,11 @@ _TICK = 20_000_000
 UNKNOWN = (-1,)
 """A signature that is looked at again in any case."""
 _MOST_FILES = 300
-"""Below one folder,"""
+"""Files below one folder that are looked at."""
 _DEEPEST = 6
-"""folders within folders,"""
+"""Levels of folders within folders."""
 _MOST_GITS = 500
-"""and folders of git's that are looked at."""
+"""Folders of git's that are looked at."""
 _KINDS: dict[str, Kind] = {
     "config": "settings",
     "config.worktree": "settings",

@@ -65,7 +65,7 @@ def _leads_inside(settings: Path, value: str, found: FoundFiles) -> bool:
 
 
 def _points_inside(path: Path, before: FileState, form: FileState, found: FoundFiles) -> bool:
-    """Tell whether a `.git` that is a file or a link leads to a folder of git's that is compared from now on."""
+    """Tell if a `.git` that is a file or a link leads to a folder of git's that is compared from now on."""
     said = form.content.strip()
     if form.kind == "file":
         if not said.startswith(b"gitdir:"):

@@ -213,11 +213,11 @@ ENDINGS = {".code-workspace": "VS Code", ".pth": "Python", ".sublime-project": "
 """Ends of names of the same kind, with whose they are: workspaces of editors, and what Python runs at each start."""
 _ENDS = tuple(ENDINGS)
 _OF_AGENTS = frozenset({"mcp.json", "mcp_config.json", "mcp_settings.json", ".mcp.json"})
-"""As agents name the file that says which servers they start, wherever it lies,"""
+"""Names that agents give to the file of the servers that they start, wherever it lies."""
 _OF_AGENTS_IN_THEIR_FOLDER = frozenset(
     {"hooks.json", "hooks.v1.json", "settings.json", "settings.local.json"}
 )
-"""and their hooks and settings, in a folder whose name begins with a dot."""
+"""Names of their hooks and settings, in a folder whose name begins with a dot."""
 BY_NAME = {one.name.casefold(): one for one in TABLE}
 
 
@@ -240,7 +240,7 @@ def whose(path: str) -> str:
 
 
 def is_obeyed_file(name: str, folder: str) -> bool:
-    """Tell whether programs obey a file of this name, in a folder of that name; both in small letters."""
+    """Tell if programs obey a file of this name, in a folder of that name; both in small letters."""
     return name in FILES or bool(_by_its_form(name, folder))
 
 

@@ -54,9 +54,9 @@ class TakenBack:
     kept: str = ""
     """The path of its copy."""
     line: str = ""
-    """The first line of it that is new,"""
+    """The first line of it that is new."""
     number: int = 0
-    """and which line of it that is."""
+    """The number of that line, from 1."""
     file: OutOfTheWay | None = None
     """The content that the operator may let stand after all."""
 
@@ -83,7 +83,7 @@ def new_line(before: FileState, form: FileState) -> tuple[int, str]:
 
 
 def can_be_shown(form: FileState, before: FileState) -> bool:
-    """Tell whether an operator can be shown what would stand there. What a link leads to may change later."""
+    """Tell if an operator can be shown what would stand there. What a link leads to may change later."""
     if form.kind != "file" or not form.whole or len(form.content) > _SHOWN_WHOLE or b"\0" in form.content:
         return False
     try:

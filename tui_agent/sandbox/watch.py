@@ -70,9 +70,9 @@ class Watch:
     owed: bool = False
     """True if some folders are still to be looked at after a command."""
     _fresh: int = 0
-    """Nanoseconds since 1970 from which on a change is too new to be judged; 0: all is judged,"""
+    """Nanoseconds since 1970 from which on a change is too new to be judged; 0: all is judged."""
     _again: bool = False
-    """and true if there was such a change."""
+    """True if there was a change that is too new."""
     _displaced: set[Path] = field(default_factory=set)
     """Names that were given to what stood in the place of a folder of git's."""
     _copies: int = 0
@@ -202,7 +202,7 @@ class Watch:
         )
 
     def unsettled(self) -> bool:
-        """Tell whether something changed in the places that programs look at first. Quick; nothing is taken back."""
+        """Tell if something changed in the places that programs look at first. Quick; nothing is taken back."""
         if self._again:
             return True
         for root in self.places.roots:

@@ -40,10 +40,12 @@ LONGEST_WAIT = 600
 
 
 class _Output:
-    """What one command writes: all of it in a file, the unread end of it in memory. Fed from the pump's thread."""
+    """The output of one command: all of it in a file, the unread end of it in memory. Fed from the pump's
+    thread.
+    """
 
     def __init__(self, file: Path, mask: TextMask | None, unread_limit: int) -> None:
-        """Raises `OSError` where the file cannot be made."""
+        """Raises `OSError` if the file cannot be made."""
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._stream = os.fdopen(
             os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb", buffering=0
@@ -104,7 +106,7 @@ class _Output:
         return bool(self._unread)
 
     def take(self) -> tuple[str, int]:
-        """What was written since it was asked last, and how many characters before it are only in the file."""
+        """The output since the last look, and the number of characters before it that are only in the file."""
         with self._lock:
             text, skipped = self._unread, self._skipped
             self._unread, self._skipped = "", 0
@@ -200,7 +202,7 @@ class BackgroundCommands:
             self.record(one.ended)
 
     async def stop(self, name: str, how: Literal["stopped", "operator", "session_closed"]) -> bool:
-        """End one with all it started; False where it had ended. Raises `ToolError` where there is none."""
+        """End one with all it started; False if it had ended. Raises `ToolError` if there is none."""
         one = self._named(name)
         if one.ended is not None or one.task is None:
             return False
@@ -214,7 +216,7 @@ class BackgroundCommands:
         await asyncio.gather(*(self.stop(name, "session_closed") for name in self.running()))
 
     async def read(self, name: str, wait: float) -> str:
-        """What one wrote since it was read last, after its state; waits `wait` seconds for something to say."""
+        """The output of one since it was read last, after its state; waits `wait` seconds for news."""
         one = self._named(name)
         deadline = time.monotonic() + wait
         while one.ended is None and not one.output.waits and (left := deadline - time.monotonic()) > 0:
@@ -294,7 +296,7 @@ class BashOutput:
         return f"read the output of {arguments['id']}"
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
-        """Raises `ToolError` where there is no such command."""
+        """Raises `ToolError` if there is no such command."""
         name = str(arguments["id"])
         said = await self.commands.read(name, float(arguments.get("wait", 0)))
         return ToolOutput(said, output_file=self.commands.whole_output(name))
@@ -317,7 +319,7 @@ class BashStop:
         return f"stop {arguments['id']}"
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
-        """Raises `ToolError` where there is no such command."""
+        """Raises `ToolError` if there is no such command."""
         name = str(arguments["id"])
         ended = await self.commands.stop(name, "stopped")
         said = f"{'' if ended else 'It had ended already. '}{await self.commands.read(name, 0)}"
@@ -325,7 +327,7 @@ class BashStop:
 
 
 def started_in_words(name: str, said: str, limit: float | None) -> str:
-    """What the call that started a command returns; `said` is what `read` gives at once."""
+    """The result of the call that started a command; `said` is what `read` gives at once."""
     until = f", after {limit:g} s" if limit is not None else ""
     return (
         f"Started in the background as {name}: it runs until it ends, until you stop it with bash_stop{until}, or "

@@ -25,9 +25,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def unified_diff(before: str, after: str, path: str, *, new: bool = False) -> str:
-    """The change from `before` to `after` as a unified diff; "" where nothing differs. `new`: there was no
-    file.
-    """
+    """The change from `before` to `after` as a unified diff; "" if nothing differs. `new`: there was no file."""
     if before == after and not new:
         return ""
     old, fresh = split_lines(before), split_lines(after)

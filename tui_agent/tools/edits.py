@@ -1,8 +1,8 @@
 """Replacing pieces of a text by others, and what to say when a piece is not there or is there too often.
 
-Pure: text in, text or `EditError` out. An exact match goes first, with line ends matched across styles, because
-a model is never shown the `\\r` of a CRLF file. Where there is none, whole lines that differ in nothing but their
-indentation and trailing space are taken, if they are there once; the replacement is indented to fit
+Pure: text in, text or `EditError` out. An exact match goes first, with line ends matched across styles,
+because a model is never shown the `\\r` of a CRLF file. If there is none, whole lines that differ in nothing
+but their indentation and trailing space are taken, if they are there once; the replacement is indented to fit
 (`indentation`).
 """
 
@@ -36,7 +36,7 @@ class EditError(ValueError):
 
 @dataclass(frozen=True)
 class Replacement:
-    """What to look for, and what takes its place: the only occurrence's, or every one's."""
+    """The text to look for, and the text that replaces its only occurrence, or every one."""
 
     old: str
     new: str
@@ -122,7 +122,7 @@ def _without_regard_to_space(text: str, old: str, new: str, *, replace_all: bool
             raise EditError(_not_found(text, old))
         reindented = reindented or any(ours != theirs for ours, theirs in pairs)
         last = start + len(wanted) == len(lines)
-        # The end of the last line is replaced with it where `old` has it, and where there is one.
+        # The end of the last line is replaced with it if `old` has it, and if there is one.
         after = "" if whole or last else "\r\n" if there[-1].endswith("\r") else "\n"
         fresh = fresh.removesuffix("\n") if whole and last else fresh
         ended = there[: len(there) - last]
@@ -137,7 +137,9 @@ def _without_regard_to_space(text: str, old: str, new: str, *, replace_all: bool
 
 
 def _alike(lines: list[str], wanted: list[str]) -> list[int]:
-    """Where (from 0) the lines are the wanted ones but for space around them; no two places overlap."""
+    """Indexes (from 0) at which the lines are the wanted ones but for space around them; no two places
+    overlap.
+    """
     if not any(line.strip(_SPACE) for line in wanted) or sum(map(len, lines)) > _ALIKE_CHARACTERS:
         return []
     file = "".join(f"\n{line.strip(_SPACE)}" for line in lines) + "\n"
@@ -155,7 +157,7 @@ def _listed(lines: Sequence[int]) -> str:
 
 
 def _fit_line_ends(text: str, old: str, new: str) -> tuple[str, str]:
-    """`old` and `new` with the line ends of the text where that is what makes them fit."""
+    """`old` and `new` with the line ends of the text, if that makes them fit."""
     if "\r\n" in text and "\r" not in old:
         crlf = old.replace("\n", "\r\n")
         exact = old in text
@@ -169,7 +171,7 @@ def _fit_line_ends(text: str, old: str, new: str) -> tuple[str, str]:
 
 
 def with_line_ends_of(text: str, content: str) -> str:
-    """`content` with CRLF where most lines of `text` end so and none of its own does."""
+    """`content` with CRLF if most lines of `text` end so and none of its own does."""
     return _to_crlf(content) if _mostly_crlf(text) and "\r\n" not in content else content
 
 

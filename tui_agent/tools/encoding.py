@@ -44,7 +44,7 @@ class Encoding:
         return Encoding(self.codec, "replace", self.mark)
 
     def encode(self, text: str) -> bytes:
-        """The file's bytes. Raises `UnicodeEncodeError` where the file's encoding has no such character."""
+        """The file's bytes. Raises `UnicodeEncodeError` if the file's encoding has no such character."""
         return self.mark + text.encode(self.codec, self.errors)
 
 
@@ -54,8 +54,8 @@ UTF8 = Encoding("utf-8", "strict")
 def detect(sample: bytes) -> Encoding:
     """The encoding of a file from its first bytes. Raises `BinaryContentError` for what is no text.
 
-    UTF-8 is assumed; where bytes do not fit it they are kept as they are (`surrogateescape`), unless nothing
-    in the sample is multi-byte UTF-8: then every byte is one character (Latin-1).
+    UTF-8 is assumed; bytes that do not fit it are kept as they are (`surrogateescape`), unless nothing in the
+    sample is multi-byte UTF-8: then every byte is one character (Latin-1).
     """
     for mark, codec in _MARKS:
         if sample.startswith(mark):

@@ -26,14 +26,15 @@ _SET = {
 }
 _UNSET = (
     "FORCE_COLOR", "CLICOLOR_FORCE", "BASH_ENV", "ENV", "PROMPT_COMMAND",
-    # `cd -` and `cd src` would lead to where the operator's shell was, which no judge of the command can see.
+    # `cd -` and `cd src` would lead to the former folder of the operator's shell, which no judge of the
+    # command can see.
     "OLDPWD", "CDPATH",
 )  # fmt: skip
 
 
 def command_environment(environment: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:
-    """What a command gets of `environment`: no provider key or other secret but those `passed` by name, no
-    colours, no pager, no questions.
+    """The part of `environment` that a command gets: no provider key or other secret but those `passed` by
+    name, no colours, no pager, no questions.
     """
     kept = {name: value for name, value in without_secrets(environment, passed).items() if name not in _UNSET}
     return kept | _SET

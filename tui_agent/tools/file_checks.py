@@ -44,7 +44,7 @@ class FileChecks:
     _said: dict[tuple[FileCommand, str], Counter[str]] = field(default_factory=dict)
 
     def formats(self, path: str) -> bool:
-        """Whether a formatter would run on this file."""
+        """True if a formatter would run on this file."""
         return any(_meant(self.formatters, path))
 
     async def formatted(self, path: str, context: ToolContext) -> list[str]:
@@ -128,7 +128,7 @@ def _argv(command: FileCommand, path: str) -> list[str]:
 
 
 async def _run(command: FileCommand, path: str, context: ToolContext) -> tuple[str, str]:
-    """What went wrong ("": nothing), and what the command wrote."""
+    """The fault ("": none), and the command's output."""
     capture = Capture(context.output_dir, "check", _SHOWN, mask=context.new_mask())
     try:
         ended = await run_command(

@@ -64,7 +64,7 @@ class ReadFile:
     )
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
-        """The path, and the lines where only some are read."""
+        """The path, and the lines if only some are read."""
         offset, limit = arguments.get("offset"), arguments.get("limit")
         lines = f" from line {offset or 1}" if offset or limit else ""
         return f"read {arguments['path']}{lines}{f', {limit} lines' if limit else ''}"
@@ -221,7 +221,7 @@ class _Change:
         return escaped_line(self.named)
 
     def diff(self) -> str:
-        """The whole change; "" where either side is no text or too large to compare."""
+        """The whole change; "" if either side is no text or too large to compare."""
         if max(len(self.before or b""), len(self.after)) > _EDITABLE:
             return ""
         try:
@@ -234,7 +234,7 @@ class _Change:
         return printable(unified_diff(before, after, self.shown, new=self.before is None))
 
     def refuse_if_changed(self, known_files: Mapping[str, str]) -> None:
-        """Raises `ToolError` where the file is another than the model read or wrote last."""
+        """Raises `ToolError` if the file is another than the model read or wrote last."""
         known = known_files.get(self.named)
         if known is not None and self.before is not None and _digest(self.before) != known:
             raise ToolError(
@@ -325,8 +325,8 @@ def _prepare_write(arguments: dict[str, Any], workspace: Workspace) -> _Change:
 
 
 def _as_before(content: str, before: bytes | None) -> tuple[bytes, Encoding]:
-    """`content` in the encoding, with the byte order mark and with the line ends of the file it replaces, or in UTF-8
-    where that file was empty, no text, or has no such characters. Raises `UnicodeEncodeError`.
+    """`content` in the encoding, with the byte order mark and with the line ends of the file it replaces, or
+    in UTF-8 if that file was empty, no text, or has no such characters. Raises `UnicodeEncodeError`.
     """
     if before and len(before) <= _EDITABLE:
         try:
@@ -472,7 +472,7 @@ def _numbered_lines(text: io.TextIOWrapper, shown: str, offset: int, limit: int,
 
 
 def _total(text: io.TextIOWrapper, seen: int) -> str:
-    """How many lines a file has of which `seen` were read: exactly, where that is cheap to tell."""
+    """The number of lines of a file of which `seen` were read: exactly, if that is cheap to tell."""
     counted, last = 0, "\n"
     while chunk := text.read(1 << 20):
         seen, counted, last = seen + chunk.count("\n"), counted + len(chunk), chunk[-1]

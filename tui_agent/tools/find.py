@@ -101,7 +101,7 @@ class Grep:
     )
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
-        """The expression and where it is looked for."""
+        """The expression and the scope of the search."""
         only = f", in files named {arguments['glob']}" if "glob" in arguments else ""
         return f"search for {arguments['pattern']} in {arguments.get('path', '.')}{only}"
 

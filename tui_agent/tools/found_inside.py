@@ -1,4 +1,4 @@
-"""What a search found, looked at once more: is it in a file of the workspace that no link leads to?
+"""Second look at the findings of a search: each has to be in a file of the workspace that no link leads to.
 
 A search goes through the tree by names, and a command in the background may put a link in the place of a folder that
 it is about to enter. What it then reads outside is left out: every file is opened again, step by step without a link.
@@ -57,7 +57,7 @@ def _lines(stream: BinaryIO, wanted: set[int]) -> dict[int, str]:
 
 
 def same(shown: str, there: str | None) -> bool:
-    """Whether a line that was found is the one that stands there."""
+    """True if a line that was found is the one that stands there."""
     if there is None:
         return False
     long = len(there) >= _PIECE - len("\r\n")

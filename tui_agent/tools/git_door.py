@@ -32,7 +32,7 @@ _WHERE = frozenset(
 
 
 def changes_git_settings(command: str) -> bool:
-    """Whether a command changes settings of git's, and does nothing by which anything but git would run."""
+    """True if a command changes settings of git's, and does nothing by which anything but git would run."""
     if "git" not in command:
         return False
     reading = read_command(command)
@@ -43,7 +43,7 @@ def changes_git_settings(command: str) -> bool:
 
 
 def _git_alone(command: SimpleCommand) -> bool | None:
-    """Whether a simple command changes settings; None where it is something else than git."""
+    """True if a simple command changes settings; None if it is something else than git."""
     words = [word.text for word in command.words if word.kind == "literal"]
     if is_neutral(command) or (command.program in _ONLY_SHOW and not command.assignments):
         return False

@@ -29,7 +29,7 @@ _SECONDS = 0.5
 
 
 def missing_file(workspace: Workspace, name: str, path: Path, kind: str = "file") -> str:
-    """What to say of a path that does not exist: what is missing, and the nearest names that do exist."""
+    """Words about a path that does not exist: the missing part, and the nearest names that do exist."""
     parent = path.parent
     text = f"There is no {kind} {quoted(workspace.shown(path))} in the workspace."
     own, _, rest = workspace.shown(path).partition("/")
@@ -50,7 +50,7 @@ def missing_file(workspace: Workspace, name: str, path: Path, kind: str = "file"
 
 
 def _held_by_nearest(workspace: Workspace, path: Path) -> str:
-    """What the nearest directory that exists holds."""
+    """The content of the nearest directory that exists."""
     directory = path.parent
     while not is_directory(directory) and directory != workspace.root and directory.parent != directory:
         directory = directory.parent
@@ -108,7 +108,7 @@ def nearest_paths(workspace: Workspace, name: str) -> list[str]:
 
 
 def unknown_tool(name: str, tools: Iterable[str]) -> str:
-    """What to say of a tool that does not exist: the nearest names, and all of them."""
+    """Words about a tool that does not exist: the nearest names, and all of them."""
     known = sorted(tools)
     folded = {tool.casefold().replace("_", ""): tool for tool in known}
     plain = name.casefold().replace("_", "").replace("-", "").replace(" ", "")
@@ -185,7 +185,7 @@ _MOSTLY = 0.75
 
 
 def copied_description(tool: str, schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
-    """The parameter whose value is its own description, as small models fill it in; "" where none is."""
+    """The parameter whose value is its own description, as small models fill it in; "" if none is."""
     properties: Mapping[str, Any] = schema.get("properties", {})
     for name, value in arguments.items():
         described = properties.get(name)

@@ -44,7 +44,7 @@ class IgnoreRules:
 
     @classmethod
     def load(cls, directory: Path) -> IgnoreRules | None:
-        """The rules of `directory`'s `.gitignore`; None where there is none that can be read."""
+        """The rules of `directory`'s `.gitignore`; None if there is none that can be read."""
         try:
             # A named pipe would hold its reader without end, a link lead out of the workspace.
             descriptor = os.open(
@@ -58,7 +58,7 @@ class IgnoreRules:
         return rules if rules.runs else None
 
     def judge(self, path: str, *, directory: bool) -> bool | None:
-        """Whether `path` (relative to the file's directory) is ignored; None where no line matches it."""
+        """True if `path` (relative to the file's directory) is ignored; None if no line matches it."""
         subject = _as_bytes(f"{path}/" if directory else path)
         for pattern, ignores in reversed(self.runs):
             if pattern.fullmatch(subject):
@@ -79,7 +79,7 @@ class IgnoreChain:
         return self if rules is None else IgnoreChain(((path, rules), *self.rules))
 
     def ignores(self, path: str, *, directory: bool) -> bool:
-        """Whether `path` (from the top) is left out. git's own folder always is."""
+        """True if `path` (from the top) is left out. git's own folder always is."""
         if path == ".git" or path.endswith("/.git"):
             return True
         for prefix, rules in self.rules:

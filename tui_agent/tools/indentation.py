@@ -1,7 +1,7 @@
 """Text that was written with one indentation, in that of a file: how many levels deeper, and in which unit.
 
-Pure. Where the lines that are known in both do not say one way, there is none: a guess would change what a program
-means.
+Pure. If the lines that are known in both do not agree on one change, there is none: a guess would change the
+program's meaning.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _Way = Callable[[str], str | None]
-"""From an indentation as written to that in the file; None where it cannot be one."""
+"""From an indentation as written to that in the file; None if it cannot be one."""
 
 
 def indent_of(line: str) -> str:
@@ -19,8 +19,8 @@ def indent_of(line: str) -> str:
 
 
 def indented_alike(text: str, pairs: Sequence[tuple[str, str]]) -> str | None:
-    """`text` with its indentation changed as that of the pairs (as written, as in the file) is; None where they do
-    not say how. Blank lines stay as they are.
+    """`text` with its indentation changed as that of the pairs (as written, as in the file) is; None if they
+    do not agree. Blank lines stay as they are.
     """
     known = dict(pairs)
     if any(known[written] != there for written, there in pairs):
@@ -69,7 +69,7 @@ def _shift(known: Mapping[str, str]) -> _Way | None:
 
 
 def _units(known: Mapping[str, str], wanted: set[str]) -> Iterator[tuple[str, str]]:
-    """What one level may be as written and in the file: first as if no line lay deeper or less deep than written."""
+    """Possible levels as written and in the file: first as if no line lay deeper or less deep than written."""
     tab_written, tab_there = any("\t" in w for w in (*known, *wanted)), any("\t" in f for f in known.values())
     step = math.gcd(*(len(indent) for indent in (*known, *wanted)))
     their_step = math.gcd(*(len(indent) for indent in known.values()))

@@ -37,8 +37,8 @@ KEPT_BYTES = 50_000_000
 
 
 def join_cut(head: str, tail: str, total: int, whole: str = "") -> str:
-    """Both ends of a text of `total` characters, cut at lines where that is near, with a notice on what is left out
-    between them; `whole` names the file with all of it.
+    """Both ends of a text of `total` characters, cut at lines if one ends near, with a notice on the part
+    between them that is left out; `whole` names the file with all of it.
     """
     newline = head.rfind("\n")
     if newline > len(head) * 3 // 4:
@@ -57,7 +57,7 @@ def decode_output(data: bytes) -> str:
 
 
 def last_lines(file: Path, count: int) -> list[str]:
-    """The last lines of an output that is kept in `file`, each safe to show; none where it cannot be read."""
+    """The last lines of an output that is kept in `file`, each safe to show; none if it cannot be read."""
     try:
         with file.open("rb") as stream:
             beginning = max(0, stream.seek(0, os.SEEK_END) - _LOOKED_AT)

@@ -51,7 +51,7 @@ class UpdatePlan:
         return plan_of(arguments).as_text()
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
-        """Raises `ToolError` where several steps are in progress."""
+        """Raises `ToolError` if several steps are in progress."""
         plan = plan_of(arguments)
         at_once = [step.text for step in plan.steps if step.status == "in_progress"]
         if len(at_once) > 1:

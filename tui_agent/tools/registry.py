@@ -96,7 +96,7 @@ class ToolRegistry:
 
     @property
     def effects(self) -> dict[str, str]:
-        """What each of them may do, by name."""
+        """The effect of each of them, by name."""
         return {name: str(self._tools[name].effect) for name in self.names}
 
     def get(self, name: str) -> Tool | None:
@@ -150,7 +150,7 @@ class ToolRegistry:
         return ParsedCall(tool, arguments)
 
     def _errors(self, tool: Tool, arguments: dict[str, Any]) -> list[Any]:
-        """Which rules of the tool's schema the arguments break; none where nobody can check by that schema."""
+        """Rules of the tool's schema that the arguments break; none if nobody can check by that schema."""
         if _plainly_fits(arguments, _accepted(tool)):
             return []
         try:
@@ -180,8 +180,8 @@ _TYPES = {"string": str, "integer": int, "boolean": bool}
 
 
 def _plainly_fits(arguments: dict[str, Any], schema: dict[str, Any]) -> bool:
-    """Whether the arguments fit by their names and types alone. False: a validator, which costs more than all that
-    recovery does in a step, has to look.
+    """True if the arguments fit by their names and types alone. False: a validator, which costs more than all
+    that recovery does in a step, has to look.
     """
     properties, required = schema.get("properties"), schema.get("required", [])
     if not _OF_OBJECT.issuperset(schema) or schema.get("type") != "object":
@@ -287,7 +287,7 @@ def _read_arguments(raw: str) -> tuple[dict[str, Any], str]:
 
 
 def _broken_json(raw: str, error: json.JSONDecodeError) -> str:
-    """Where the JSON broke, with what stands there."""
+    """The place at which the JSON broke, with the text there."""
     if error.msg == "Extra data":
         reason = "there is more text after the end of the JSON object"
     elif error.pos >= len(raw.rstrip()) or error.msg.startswith("Unterminated string"):
@@ -345,7 +345,7 @@ def _depth(value: Any) -> int:
 
 
 def _storable(raw: str, value: Any) -> bool:
-    """Whether every string can be kept as UTF-8."""
+    """True if every string can be kept as UTF-8."""
     if "\\ud" not in raw.casefold() and raw.isascii():
         return True
     try:

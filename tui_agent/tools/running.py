@@ -34,10 +34,11 @@ _SWEEPING = 10.0
 _IDLE = 0.1
 """Seconds between looks at an output in which nothing comes."""
 _PIECE, _PAUSE = 16_000, 0.1
-"""Characters of output for the screen at once, and seconds between them,"""
+"""Characters of output for the screen at once, and seconds between them."""
 _MUCH = 256_000
-"""until so many were shown; then:"""
+"""Characters after which a long output is shown more slowly."""
 _PIECE_THEN, _PAUSE_THEN = 2_000, 1.0
+"""The same as `_PIECE` and `_PAUSE`, from then on."""
 _MARK = "_AGENT_TUI_CALL"
 """A variable by which all that a command started is known, should its supervisor be killed."""
 
@@ -55,9 +56,9 @@ class CommandEnd:
     code: int | None
     timed_out: bool
     taken: tuple[TakenBack, ...] = ()
-    """What the sandbox took back of what it wrote,"""
+    """Files that the sandbox took back."""
     persisted: bool = False
-    """and whether it was ended for writing that again and again."""
+    """True if it was ended for writing such a file again and again."""
 
 
 async def run_command(

@@ -1,4 +1,4 @@
-"""Searching a tree in a process of its own: ripgrep where it is present, our own engine elsewhere.
+"""Searching a tree in a process of its own: ripgrep if it is installed, else our own engine.
 
 Both answer in ripgrep's JSON lines and follow the same rules (`.gitignore` of the workspace only, hidden
 files included, links not followed, binary files left out), so that one reader serves both. A process can be
@@ -46,9 +46,7 @@ _RIPGREP = (
 
 @dataclass(frozen=True)
 class MatchedLine:
-    """A line that matches: its path as shown, its number from 1, its text, and where in it the match
-    begins.
-    """
+    """A line that matches: its path as shown, its number from 1, its text, and the column of the match."""
 
     path: str
     number: int
@@ -58,7 +56,7 @@ class MatchedLine:
 
 @dataclass
 class SearchResult:
-    """What was found: the first items, how many more, whether that is all, and what should be said of it."""
+    """Findings: the first items, the number of all, a mark if that is all, and a remark."""
 
     items: list[Any] = field(default_factory=list)
     more: int = 0
@@ -94,7 +92,7 @@ def check_expression(pattern: str) -> None:
 
 @dataclass(frozen=True)
 class Search:
-    """The engine: `auto` is ripgrep where it is on the PATH. `timeout` in seconds."""
+    """The engine: `auto` is ripgrep if it is on the PATH. `timeout` in seconds."""
 
     engine: Literal["auto", "ripgrep", "python"] = "auto"
     timeout: float = 30.0

@@ -35,7 +35,7 @@ def paths(request: dict[str, Any]) -> Iterator[str]:
 
 
 def content(workspace: Workspace, path: str) -> bytes:
-    """All that a regular file holds; nothing where it is too large. Raises `OSError`, `ToolError`."""
+    """All that a regular file holds; b"" if it is too large. Raises `OSError`, `ToolError`."""
     with workspace.open(workspace.root / path) as stream:
         return stream.read() if os.fstat(stream.fileno()).st_size <= _LARGEST else b""
 
@@ -54,7 +54,7 @@ def matches(data: bytes, expression: re.Pattern[str]) -> Iterator[tuple[int, str
 
 
 def records(path: str, found: Iterable[tuple[int, str, int]]) -> Iterator[dict[str, Any]]:
-    """What ripgrep says of a file with matches; nothing of one without."""
+    """ripgrep's lines about a file with matches; none about one without."""
     begun = False
     for number, line, start in found:
         if not begun:

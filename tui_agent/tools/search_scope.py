@@ -1,4 +1,4 @@
-"""Where a search looks: a directory or file, the top whose ignore rules count, how its paths are shown."""
+"""The scope of a search: a directory or file, the top whose ignore rules count, the form of its paths."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tui_agent.tools.workspace import is_directory
 
 @dataclass(frozen=True)
 class SearchScope:
-    """Where is searched: `start` below `top`, whose `.gitignore` rules count; `label` leads the paths that
-    are shown. `root` is the workspace's.
+    """The place of the search: `start` below `top`, whose `.gitignore` rules count; `label` leads the paths
+    that are shown. `root` is the workspace's.
     """
 
     root: Path
@@ -42,7 +42,7 @@ class SearchScope:
         return cls(root, root, name, "")
 
     def holds(self, path: str) -> bool:
-        """Whether a path from the top is in this scope."""
+        """True if a path from the top is in this scope."""
         if ".git" in path.split("/"):
             return False
         return not self.start or path == self.start or path.startswith(f"{self.start}/")

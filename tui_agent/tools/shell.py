@@ -61,7 +61,7 @@ class Bash:
 
     @property
     def description(self) -> str:
-        """What the model sees."""
+        """The text for the model."""
         return (
             "Run a command with bash and return its output. Each call is a new shell in the workspace's root: cd and "
             "variables do not last. There is no input and no terminal: use options that ask nothing. What still runs "
@@ -86,7 +86,7 @@ class Bash:
         )
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
-        """The whole command, where it runs, and for how long at most."""
+        """The whole command, its folder, and its time limit."""
         if arguments.get("background"):
             limit = (
                 f"for at most {arguments['timeout']:g} s"
@@ -189,7 +189,7 @@ def _shell_argv(command: str, workspace: Path) -> list[str]:
 
 
 def _meaning(code: int) -> str:
-    """What a code above 128 stands for, by the shell's convention."""
+    """The meaning of a code above 128, by the shell's convention."""
     try:
         return f" ({signal.Signals(code - 128).name})" if code > 128 else ""
     except ValueError:

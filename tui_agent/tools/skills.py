@@ -1,8 +1,9 @@
 """Skills: folders with a SKILL.md that says how something is done, listed to the model by name and description.
 
-A skill's text is read when it is used (`read_skill`). The operator's own are beside the configuration, those of a
-checkout in `.agent-tui/skills`, `.agents/skills` and `.claude/skills`; where both have a name, the operator's counts.
-Nothing that stands in a skill changes what is allowed. A skill that is no good is named, with the reason.
+A skill's text is read when it is used (`read_skill`). The operator's own are beside the configuration, those
+of a checkout in `.agent-tui/skills`, `.agents/skills` and `.claude/skills`; if both have a name, the
+operator's counts. No text of a skill changes any permission. A skill that is no good is named, with the
+reason.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _LISTED_FILES = 40
 
 @dataclass(frozen=True)
 class Skill:
-    """One skill. `folder` is real and absolute; `place` is where it is, for people."""
+    """One skill. `folder` is real and absolute; `place` names its folder for people."""
 
     name: str
     description: str
@@ -59,7 +60,7 @@ class BadSkill:
 
 @dataclass(frozen=True)
 class Skills:
-    """What was found, by name, and what was wrong."""
+    """The skills, by name, and the faults."""
 
     skills: tuple[Skill, ...] = ()
     bad: tuple[BadSkill, ...] = ()
@@ -104,7 +105,7 @@ def find_skills(workspace: Path, config_folder: Path | None = None) -> Skills:
 
 
 def _folders(root: Path) -> list[Path]:
-    """The folders with a SKILL.md, sorted; none where the root cannot be read."""
+    """The folders with a SKILL.md, sorted; none if the root cannot be read."""
     try:
         return sorted(entry for entry in root.iterdir() if entry.is_dir() and _has_skill_file(entry))
     except OSError:
@@ -142,10 +143,11 @@ def _text_of(workspace: Workspace, folder: Path) -> str:
 
 
 def split_front_matter(text: str) -> tuple[dict[str, str], str]:
-    """The fields between the two `---` at the beginning, and the text behind them; no fields where they are missing.
+    """The fields between the two `---` at the beginning, and the text behind them; no fields if they are
+    missing.
 
-    Read as people write them: `key: value` with or without quotes, and values that go on in indented lines, also behind
-    `|` or `>`. Raises `SkillError` where the second `---` is missing.
+    Read as people write them: `key: value` with or without quotes, and values that go on in indented lines,
+    also behind `|` or `>`. Raises `SkillError` if the second `---` is missing.
     """
     lines = text.splitlines()
     if not lines or lines[0].strip() != "---":
@@ -175,7 +177,7 @@ def _unquoted(value: str) -> str:
 
 
 def listing(skills: Sequence[Skill]) -> str:
-    """The skills for the system prompt; empty where there are none."""
+    """The skills for the system prompt; empty if there are none."""
     if not skills:
         return ""
     lines = [f"- {skill.name}: {skill.description}{_origin(skill)}" for skill in skills]

@@ -94,7 +94,7 @@ def _become(command: list[str], parent: int, *, talks: bool, gate: "Gate | None"
             if why:
                 os.write(2, f"sandbox: {why}\n".encode())
                 os._exit(_CANNOT)
-        os.execvp(command[0], command)  # noqa: S606 - the call was approved; this is where it is run
+        os.execvp(command[0], command)  # noqa: S606 - the call was approved; it runs here
     except OSError as error:
         os.write(2, f"{command[0]}: {error.strerror}\n".encode())
     finally:

@@ -21,7 +21,7 @@ TASK = "task"
 
 @dataclass(frozen=True)
 class TaskEnded:
-    """What a sub-agent came to: its answer or partial answer, its steps, and the files that it changed."""
+    """The result of a sub-agent: its answer or partial answer, its steps, and the files that it changed."""
 
     outcome: Outcome
     answer: str

@@ -48,11 +48,11 @@ class TextMask(Protocol):
 
 @dataclass(frozen=True)
 class ToolContext:
-    """What a running call is given."""
+    """The context of a running call."""
 
     workspace: Workspace
     output_dir: Path
-    """Where whole outputs go when they are cut (readable by the model through `read_file`)."""
+    """The folder for whole outputs that are cut (readable by the model through `read_file`)."""
     call_id: str
     progress: Callable[[str], None]
     """Takes pieces of output as they come, for the screen only."""
@@ -63,7 +63,7 @@ class ToolContext:
     sandbox: Sandbox = field(default_factory=Sandbox)
     """The sandbox of commands."""
     may_read: Callable[[str], bool] = lambda _: True
-    """Whether no permission rule keeps a file of the workspace from being read, for tools that read many."""
+    """True if no permission rule keeps a file of the workspace from being read, for tools that read many."""
     hold: Callable[[Sequence[TakenBack]], Awaitable[str]] | None = None
     """Asks the operator about what the sandbox took back of a command, and says what became of it; None: nobody can be
     asked."""
@@ -78,7 +78,7 @@ class ToolOutput:
     diff: str = ""
     output_file: str = ""
     unframed: str | None = None
-    """The tool's own output, where `content` frames it (line numbers); None: `content` is it."""
+    """The tool's own output, if `content` frames it (line numbers); None: `content` is it."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Workspace files that the model knows by this call: SHA-256 of their bytes, by path."""
     before: Mapping[str, str] = field(default_factory=dict)
@@ -96,16 +96,16 @@ class Tool(Protocol):
     def description(self) -> str: ...
     @property
     def parameters(self) -> dict[str, Any]:
-        """JSON Schema of the arguments (an object). Where a tool takes other ones, they are its `accepted`."""
+        """JSON Schema of the arguments (an object). If a tool takes other ones, they are its `accepted`."""
 
     @property
     def effect(self) -> Effect: ...
     @property
     def uses(self) -> Uses:
-        """What it does with each of its arguments. One that is missing keeps the tool from being registered."""
+        """The use of each of its arguments. One that is missing keeps the tool from being registered."""
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
-        """What the call would do, in full, for the operator's approval: a unified diff or the command."""
+        """The effect of the call in full, for the operator's approval: a unified diff or the command."""
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
         """Do it. Raises `ToolError`; cancellation leaves nothing running."""

@@ -59,7 +59,7 @@ def walk(top: Path, start: str = "") -> Iterator[WalkedPath]:
 
 
 def _entries(workspace: Workspace, directory: str, prefix: str, chain: IgnoreChain) -> Iterator[WalkedPath]:
-    """What `directory` holds and is not ignored; nothing where it cannot be read, or a link has taken its place."""
+    """Entries of `directory` that are not ignored; none if it cannot be read, or a link has taken its place."""
     found: list[WalkedPath] = []
     try:
         with workspace.scan(workspace.root / directory) as scan:

@@ -55,9 +55,9 @@ def checked_url(url: str) -> str:
 
 
 def redirected(url: str, location: str) -> str:
-    """Where a redirect leads, if it may be followed without asking: to the same host, and not out of https.
+    """The target of a redirect, if it may be followed without asking: to the same host, and not out of https.
 
-    Raises `AddressError` with the new address where it may not.
+    Raises `AddressError` with the new address if it may not.
     """
     try:
         target = checked_url(urljoin(url, location))
@@ -86,8 +86,8 @@ def _service(parts: SplitResult) -> int:
 
 
 def refusal(host: str, address: Address, allowed: Sequence[str]) -> str:
-    """Why no connection is made to this address of a host; "" where one may be. `allowed`: hosts and networks of the
-    configuration.
+    """The reason why no connection is made to this address of a host; "" if one may be. `allowed`: hosts and
+    networks of the configuration.
     """
     if is_public(address) or any(_covers(entry, host, address) for entry in allowed):
         return ""
@@ -109,7 +109,7 @@ def refused_as_written(url: str, allowed: Sequence[str]) -> str:
 
 
 def is_public(address: Address) -> bool:
-    """Whether it is an address of the open Internet, also after what is packed in it is taken out."""
+    """True if it is an address of the open Internet, also after an address packed in it is taken out."""
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
         if inner is None and (address in _NAT64 or address in _COMPATIBLE):

@@ -114,7 +114,7 @@ def fetch(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _get(pool: httpcore.ConnectionPool, url: str, limit: int, *, raw: bool) -> dict[str, Any] | str:
-    """The page, or where it redirects to."""
+    """The page, or the target of its redirect."""
     headers: dict[bytes | str, bytes | str] = {
         "Host": urlsplit(url).netloc,
         "User-Agent": f"agent-tui/{__version__}",
@@ -188,7 +188,7 @@ def _bounded(pieces: Iterable[bytes], limit: int) -> tuple[bytes, bool]:
 
 
 def _readable(data: bytes, kind: str, charset: str, url: str, *, raw: bool) -> tuple[str, str]:
-    """The text and the title of a page. Raises `FetchError` where it is no text."""
+    """The text and the title of a page. Raises `FetchError` if it is no text."""
     looks_like_html = not kind and data[:1_000].lstrip().lower().startswith((b"<!doctype html", b"<html"))
     if (kind in _HTML or looks_like_html) and not raw:
         return _of_html(data, charset, url)
@@ -202,7 +202,7 @@ _NO_CHARSETS = frozenset({"idna", "punycode", "undefined", "unicode_escape", "ra
 
 
 def _codec(charset: str) -> str:
-    """The charset, where it is one that text can be in; else UTF-8."""
+    """The charset, if it is one that text can be in; else UTF-8."""
     try:
         name = codecs.lookup(charset or "utf-8").name.replace("-", "_")
         if name in _NO_CHARSETS:
@@ -219,7 +219,7 @@ class _TooLongError(Exception):
 
 @contextmanager
 def _at_most(seconds: float) -> Iterator[None]:
-    """Raise `_TooLongError` in the block when it has used so much of the processor, where signals can be had."""
+    """Raise `_TooLongError` in the block when it has used so much of the processor, if signals can be had."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
@@ -244,7 +244,7 @@ _EMPTY = re.compile(
 
 
 def _of_html(data: bytes, charset: str, url: str) -> tuple[str, str]:
-    """A page as Markdown and its title; as bare text where it is made so that it cannot be laid out."""
+    """A page as Markdown and its title; as bare text if it is made so that it cannot be laid out."""
     from bs4.dammit import EncodingDetector
 
     charset = charset or EncodingDetector.find_declared_encoding(data, is_html=True) or ""
@@ -257,7 +257,7 @@ def _of_html(data: bytes, charset: str, url: str) -> tuple[str, str]:
 
 
 def _is_deep(source: str) -> bool:
-    """Whether more elements are open at some place than a page for people has."""
+    """True if more elements are open at some place than a page for people has."""
     depth = 0
     for tag in _TAG.finditer(source):
         if tag[1]:

@@ -75,7 +75,9 @@ def os_failure(error: OSError, doing: str) -> ToolError:
 
 
 def is_directory(path: Path) -> bool:
-    """Whether there is a directory; False for what may not be looked at and for names that no file system takes."""
+    """True if there is a directory; False for places that may not be looked at and for names that no file
+    system takes.
+    """
     with suppress(OSError, ValueError):
         return path.is_dir()
     return False
@@ -84,8 +86,8 @@ def is_directory(path: Path) -> bool:
 class Workspace:
     """The directory in which the file tools live.
 
-    A path is taken relative to `root`. An absolute path is accepted when it is inside. What counts is where
-    a path ends after every `..` and symbolic link is followed: inside is allowed, anywhere else is refused.
+    A path is taken relative to `root`. An absolute path is accepted when it is inside. The end of a path
+    counts, after every `..` and symbolic link is followed: inside is allowed, anywhere else is refused.
     """
 
     def __init__(self, root: Path) -> None:
@@ -137,7 +139,7 @@ class Workspace:
         return resolved
 
     def named(self, path: Path) -> str:
-        """`path` as it is recorded: relative with `/`, absolute outside; `shown` where its bytes are not UTF-8."""
+        """`path` as it is recorded: relative with `/`, absolute outside; `shown` if its bytes are not UTF-8."""
         inside = path.is_relative_to(self.root)
         name = path.relative_to(self.root).as_posix() if inside else path.as_posix()
         return escaped_line(name) if _SURROGATE.search(name) else name
@@ -161,7 +163,7 @@ class Workspace:
             raise
 
     def status(self, path: Path) -> os.stat_result:
-        """What stands at a resolved path, reached without following any link. Raises `OSError`."""
+        """The file at a resolved path, reached without following any link. Raises `OSError`."""
         with self._parent(path) as (directory, name):
             return os.stat(name, dir_fd=directory, follow_symlinks=False)
 
@@ -259,7 +261,7 @@ class Workspace:
         return " (an absolute path)" if path.startswith("/") else " (by '..')"
 
     def _inside(self, path: str) -> str:
-        """What to do about a path that leads out: the file inside that it probably means, where one exists."""
+        """Advice on a path that leads out: the file inside that it probably means, if one exists."""
         parts = [part for part in path.split("/") if part not in ("", ".", "..")][-_TRIED_PARTS:]
         for first in range(len(parts)):
             candidate = self.root.joinpath(*parts[first:])

@@ -127,6 +127,6 @@ class AnswerField(TextField):
         event.prevent_default()
 
     def write(self, text: str) -> None:
-        """Put text where the cursor is; it is text also if it is a choice's key."""
+        """Put text at the cursor; it is text even if it is a choice's key."""
         self.marking = ""
         self.insert(sanitize_paste(text).strip("\n"))

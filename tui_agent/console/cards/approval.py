@@ -138,7 +138,7 @@ class ApprovalCard(Card):
             self._reply(value)
 
     def on_answer_field_marked(self, event: AnswerField.Marked) -> None:
-        """What was typed behind the letter is the reason, with it."""
+        """Text that was typed behind the letter is the reason, with the letter."""
         event.stop()
         self._show_hint()
 
@@ -178,7 +178,9 @@ class ApprovalCard(Card):
         return super().take_back() | chosen
 
     def on_choices_beyond(self, event: Choices.Beyond) -> None:
-        """Below the choices is the list of rules; where it ends, and while there is more to read, all of it scrolls."""
+        """Below the choices is the list of rules; at its end, and while there is more to read, all of it
+        scrolls.
+        """
         offer = self._offer + event.step
         if 0 <= offer < len(self._offers) and len(self._offers) > 1 and not self._subject_unseen:
             event.stop()
@@ -202,7 +204,7 @@ class ApprovalCard(Card):
         return super().way_back()
 
     def entrance(self) -> Widget:
-        """Where the operator was: in the reason, in the editor, or at the choices."""
+        """The operator's place: in the reason, in the editor, or at the choices."""
         if self.has_class("-denying"):
             return self.query_one(AnswerField)
         if self.has_class("-editing"):

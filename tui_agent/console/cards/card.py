@@ -1,4 +1,5 @@
-"""What all cards share: a subject that never changes, a short delay before they can be answered, one answer.
+"""The common part of all cards: a subject that never changes, a short delay before they can be answered, one
+answer.
 
 A card is *armed* by the card host once nobody is typing any more; until then it takes neither keys nor clicks.
 """
@@ -39,7 +40,7 @@ WAY_BACK = key_line(("Esc", "prompt"), ("^C", "interrupt"))
 _READING = key_line(("PgDn", "read on"), ("End", "last"))
 _LABEL = 28
 """Cells of a choice's words at the lower edge."""
-"""Where the keys are the prompt's, and the card is answered by others."""
+"""The keys are the prompt's, and the card is answered by others."""
 
 
 class Card(Vertical):
@@ -66,9 +67,9 @@ class Card(Vertical):
     fixed_rows = 0
     """Lines of a field or remark that the card shows beside its subject and choices."""
     wants_focus = True
-    """Whether the card is answered by keys that the prompt would take too."""
+    """True if the card is answered by keys that the prompt would take too."""
     typing_on = "a message"
-    """What a text becomes that is typed here."""
+    """The meaning of a text that is typed here."""
 
     @dataclass
     class Settled(Message):
@@ -82,7 +83,7 @@ class Card(Vertical):
 
     @dataclass
     class TypedOn(Message):
-        """What was typed or pasted was meant for the prompt."""
+        """Text that was typed or pasted was meant for the prompt."""
 
         text: str
 
@@ -95,7 +96,7 @@ class Card(Vertical):
         self._hint = Content("")
         self._marked: Choice | None = None
         self.stood_quiet: Callable[[], bool] = lambda: False
-        """Whether it has been on the screen for a while in which nothing was typed; set by the card host."""
+        """True if it has been on the screen for a while in which nothing was typed; set by the card host."""
         self._rule = one_line(rule, 60)
 
     def place(self, position: int, count: int) -> None:
@@ -214,7 +215,7 @@ class Card(Vertical):
             self.picked(event.value)
 
     def on_choices_beyond(self, event: Choices.Beyond) -> None:
-        """The subject scrolls where there is no other line of choices."""
+        """The subject scrolls if there is no other line of choices."""
         event.stop()
         self.query_one(CardBody).scroll_relative(y=event.step, animate=False)
 
@@ -222,7 +223,9 @@ class Card(Vertical):
         raise NotImplementedError
 
     def shows_all(self, *, subject_alone: bool = True) -> bool:
-        """Whether the end of the subject (or of the remarks too) has been on the screen; where not, go towards it."""
+        """True if the end of the subject (or of the remarks too) has been on the screen; if not, go towards
+        it.
+        """
         body = self.query_one(CardBody)
         if not (body.subject_unseen if subject_alone else body.unseen):
             return True

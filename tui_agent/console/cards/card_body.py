@@ -62,7 +62,7 @@ class CardBody(LinePane, can_focus=False):
         self._wrapped: tuple[int, list[Line], int] | None = None
         self._spaced = True
         self._rows = 0
-        """What `allow` gave; before, more is laid out than there is room for."""
+        """The rows that `allow` gave; before, more is laid out than there is room for."""
         self.rewrite(passages)
         self.remark(remarks)
 
@@ -102,7 +102,7 @@ class CardBody(LinePane, can_focus=False):
 
     @property
     def subject_unseen(self) -> bool:
-        """Whether the end of the subject has not been on the screen yet."""
+        """True if the end of the subject has not been on the screen yet."""
         self._subject_seen = self._subject_seen or self._seen or self._below(self.subject_lines) <= 0
         return not self._subject_seen
 

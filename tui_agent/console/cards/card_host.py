@@ -193,7 +193,7 @@ class CardHost(Foot):
             self.post_message(self.Settled(event.answer))
 
     def settle(self) -> None:
-        """Arm the card once the grace is over; take the focus where nobody is writing."""
+        """Arm the card once the grace is over; take the focus if nobody is writing."""
         self._timer = None
         card = self.card
         if card is None:
@@ -235,7 +235,9 @@ class CardHost(Foot):
             self.card.fit(rows - KEPT if rows > LOW else rows, width)
 
     def stood_quiet(self) -> bool:
-        """Whether nothing was typed for a while in which the card was there, and no draft waits to be typed on."""
+        """True if nothing was typed for a while in which the card was there, and no draft waits to be typed
+        on.
+        """
         return not self._drafting() and self._wait(QUIET) <= 0
 
     def _settle_later(self) -> None:

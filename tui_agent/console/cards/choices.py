@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Choices(Widget, can_focus=True):
-    """Choices side by side, on more lines where they do not fit on one."""
+    """Choices side by side, on more lines if they do not fit on one."""
 
     DEFAULT_CSS = """
     Choices { height: auto; width: 1fr; margin-top: 1; }
@@ -46,7 +46,7 @@ class Choices(Widget, can_focus=True):
 
     @dataclass
     class Stray(Message):
-        """What was typed or pasted takes no choice: it was meant for a text."""
+        """Typed or pasted text takes no choice: it was meant for a text."""
 
         text: str
 
@@ -82,7 +82,7 @@ class Choices(Widget, can_focus=True):
         self._typed_on = False
         """A text was begun here: until the focus is back, every further key belongs to it."""
         self._letter = ""
-        """It marks its choice, and is the beginning of a text where more is typed."""
+        """It marks its choice, and is the beginning of a text if more is typed."""
         self._rows = 0
         self._places: list[ChipPlace] = []
 
@@ -90,7 +90,9 @@ class Choices(Widget, can_focus=True):
         return height(self._laid_out(width))
 
     def fit(self, rows: int, width: int) -> int:
-        """Take at most so many rows where that can be: labels are shortened, then left out. The rows needed."""
+        """Take at most so many rows if that can be: labels are shortened, then left out. Gives the rows that
+        are needed.
+        """
         self._rows = rows
         self.refresh(layout=True)
         return height(self._laid_out(width))
@@ -195,7 +197,7 @@ class Choices(Widget, can_focus=True):
         self.post_message(self.Picked(choice.value))
 
     def _stray(self, text: str) -> None:
-        """What was typed here is a text, with the letter that marked a choice."""
+        """The typed keys are a text, with the letter that marked a choice."""
         letter = self._letter
         self._typed_on = True
         self.mark("")

@@ -1,6 +1,6 @@
 """A call's arguments for editing, a field for each: text as text, other values as JSON, checked when they are taken.
 
-What was written stays a draft for as long as the card is there, also where it was left or is wrong.
+The text stays a draft for as long as the card is there, even if it was left or is wrong.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KEYS = key_line(("^S", "run this"), ("Esc", "leave it as it was"), ("^E", "all a
 
 
 class ArgumentsError(ValueError):
-    """A text that is no JSON value; the message says where it goes wrong."""
+    """A text that is no JSON value; the message names the place of the fault."""
 
 
 def parse_arguments(text: str) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def _parsed(text: str) -> Any:
 
 
 class ArgumentField(Vertical):
-    """One argument: its name, where there are several, and its value."""
+    """One argument: its name, if there are several, and its value."""
 
     def __init__(self, name: str, value: object, *, labelled: bool) -> None:
         super().__init__()
@@ -147,7 +147,7 @@ class ArgumentsEditor(Vertical):
         await scroll.mount(*fields)
         entrance = self.entrance()
         entrance.focus()
-        # Each field shows its cursor, at its end; the first one is where it begins.
+        # Each field shows its cursor, at its end; the first one has the focus.
         scroll.call_after_refresh(scroll.scroll_to_widget, entrance, animate=False)
 
     def _say(self, text: Content, *, wrong: bool = False) -> None:

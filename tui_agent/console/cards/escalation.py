@@ -50,7 +50,7 @@ class EscalationCard(Card):
 
     @dataclass
     class Commanded(Message):
-        """A command of the console was typed where an answer could be; the question still waits."""
+        """A command of the console was typed in place of an answer; the question still waits."""
 
         line: str
 
@@ -78,7 +78,7 @@ class EscalationCard(Card):
             yield ArgumentsEditor(asked.input)
 
     def entrance(self) -> Widget:
-        """The editor where it is open, else the answer."""
+        """The editor if it is open, else the answer."""
         if self.has_class("-editing"):
             return self.query_one(ArgumentsEditor).entrance()
         return self.query_one(AnswerField) if self.query_one(AnswerField).display else self.query_one(Choices)
@@ -161,7 +161,7 @@ class EscalationCard(Card):
             self.query_one(AnswerField).write(event.key)
 
     def on_key(self, event: events.Key) -> None:
-        """Down from the answer is the choices; Home and End are the answer's where there is one."""
+        """The choices are below the answer; Home and End are the answer's if there is one."""
         field = self.query_one(AnswerField)
         if event.key == "down" and field.has_focus:
             event.stop()

@@ -108,7 +108,7 @@ class GateCard(Card):
             await self.query("CardBody, Choices, TextArea").remove()
             await self.mount(*self._note_widgets())
         if had_focus:
-            # Else Textual gives it to a pane, where the next card would not take it from.
+            # Else Textual gives it to a pane, from which the next card would not take it.
             self.entrance().focus()
         return True
 

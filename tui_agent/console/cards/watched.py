@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class WatchedCard(EscalationCard):
-    """Only a free answer, and only where it is read."""
+    """Only a free answer, and only if it is read."""
 
     question: WatchedQuestion
 

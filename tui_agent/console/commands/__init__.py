@@ -1,1 +1,1 @@
-"""What the commands of each screen show and ask; what they do is in `frontend.commands`."""
+"""Screens and questions of the commands of each screen; their effects are in `frontend.commands`."""

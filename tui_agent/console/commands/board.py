@@ -20,7 +20,7 @@ NO_RUN = "A board shows many runs: Enter opens the panes of one."
 
 
 class ManyRuns:
-    """What a board shows: none of what one run has (`Shown`)."""
+    """The subject of a board: it has nothing of a single run (`Shown`)."""
 
     opened = True
     coming = "", ""

@@ -50,7 +50,7 @@ class ConsoleHost(Dispatcher):
         return ()
 
     def when_open(self, act: Callable[[], None]) -> None:
-        """What is asked of a recording before it is open is not done."""
+        """A command for a recording that is not open yet is not done."""
         if self.shown.opened:
             act()
         else:
@@ -118,7 +118,7 @@ class ConsoleHost(Dispatcher):
         )
 
     async def choose_fork(self, reading: ForkFrom) -> ForkChoice | None:
-        """What is typed while it is read is meant for the screen that asks; a second key opens no second one."""
+        """Keys that come meanwhile are meant for the screen that asks; a second key opens no second one."""
         from tui_agent.console.screens.fork import ForkScreen
 
         chosen: asyncio.Future[ForkChoice | None] = asyncio.Future()

@@ -1,4 +1,4 @@
-"""What a screen shows of its session, for commands: colours, panes, density, and finding a text."""
+"""The looks of a screen, for commands: colours, panes, density, and finding a text."""
 
 from __future__ import annotations
 
@@ -121,12 +121,8 @@ class ScreenPanes:
         self._screen.focus_pane(pane)
         return ""
 
-    def _card(self, _: str) -> str:
-        self._screen.go_to_card()
-        return ""
-
-    async def _find(self, text: str) -> str:
-        """Find a text in the conversation, and go to where it stands."""
+    async def find(self, text: str) -> None:
+        """Find a text in the conversation, and go to its place."""
         from tui_agent.console.screens.find import FindScreen
 
         conversation = self._screen.conversation

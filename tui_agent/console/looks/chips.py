@@ -1,4 +1,4 @@
-"""Where pieces stand that are side by side as far as they fit, and on more lines where they do not."""
+"""Places of pieces that stand side by side as far as they fit, and on more lines if they do not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ChipPlace(NamedTuple):
     end: int
 
     def holds(self, event: events.Click) -> bool:
-        """Whether the click was on the piece."""
+        """True if the click was on the piece."""
         return event.y == self.line and self.start <= event.x < self.end
 
 

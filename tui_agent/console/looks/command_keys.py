@@ -11,11 +11,11 @@ from tui_agent.frontend.commands.place_keys import PLACES
 from tui_agent.frontend.commands.registry import BINDABLE, BY_NAME, Command, key_label
 
 _OF_TABS = (("next-tab", "next tab"), ("inbox", "inbox"))
-"""Commands that the last line shows too where there are several tabs, and their words."""
+"""Commands that the last line shows too if there are several tabs, and their words."""
 
 
 def no_key(command: AnyCommand) -> str:
-    """What stands for a key where a command has none: no terminal sends it."""
+    """Stands for the key of a command that has none: no terminal sends it."""
     return f"none_{command.name.replace('-', '_')}"
 
 
@@ -60,7 +60,7 @@ def key_hints(*names: str) -> list[Hint]:
 
 
 def with_tabs(usual: Sequence[Hint]) -> list[Hint]:
-    """The keys of the last line where there are several tabs."""
+    """The keys of the last line if there are several tabs."""
     there = {hint.key for hint in usual}
     pressed = [(BY_NAME[name].pressed, word) for name, word in _OF_TABS]
     more = (Hint(key_label(key), word, key) for key, word in pressed if key and key not in there)

@@ -57,7 +57,7 @@ def mode_line(mode: str, key: str) -> Content:
 
 
 class KeyHints(Widget):
-    """Hints by importance: where the line is too short, the last ones are left out; the way out stays."""
+    """Hints by importance: if the line is too short, the last ones are left out; the way out stays."""
 
     DEFAULT_CSS = """
     KeyHints { height: 1; padding: 0 1; background: $panel; }

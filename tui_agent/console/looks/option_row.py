@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Option(NamedTuple):
-    """A value and how it is called; `key` is shown before it where one takes it."""
+    """A value and its label; `key` is shown before it if one takes it."""
 
     value: str
     label: str
@@ -27,7 +27,7 @@ class Option(NamedTuple):
 
 
 class OptionRow(Widget, can_focus=True):
-    """Options side by side, on more lines where one is too short; exactly one is chosen."""
+    """Options side by side, on more lines if one is too short; exactly one is chosen."""
 
     DEFAULT_CSS = """
     OptionRow { height: auto; width: 1fr; }
@@ -80,7 +80,7 @@ class OptionRow(Widget, can_focus=True):
 
     @property
     def _emphasis(self) -> str:
-        """What stands in for a ground where there are no colours for one."""
+        """Stands in for a ground if there are no colours for one."""
         style = self.app.theme_variables["cursor-background-text-style"]
         return "" if style == "none" else style
 

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 
 class PaneFacts(NamedTuple):
-    """What the dashboard, jump mode, the help and the commands know of a pane."""
+    """Facts about a pane for the dashboard, jump mode, the help and the commands."""
 
     name: str
     """Id of the widget; `/jump` takes it."""
     title: str
     help: str
-    """What the pane shows. `{name}` stands for the key of the command of that name."""
+    """The content of the pane, in words. `{name}` stands for the key of the command of that name."""
     letter: str = ""
     """Goes to the pane in jump mode; empty: it never has the keys."""
     row: int = 0

@@ -1,4 +1,4 @@
-"""What stands in the place of the dashboard and the prompt for the first tenth of a second: outlines, drawn by cheap
+"""Outlines in the place of the dashboard and the prompt for the first tenth of a second, drawn by cheap
 widgets.
 """
 
@@ -24,7 +24,7 @@ PLACEHOLDER = "Give the agent a task, or type / for commands"
 
 
 class Splash(Widget):
-    """The conversation's border where it will be; the recovery panes' place stays empty."""
+    """The conversation's border in its later place; the recovery panes' place stays empty."""
 
     DEFAULT_CSS = """
     Splash { height: 1fr; background: $background; color: $border-blurred; }

@@ -37,7 +37,7 @@ class _Pace:
         self._end = time.monotonic() + PIECE
 
     async def keep(self) -> None:
-        """Rest where the piece has taken long enough."""
+        """Rest if the piece has taken long enough."""
         if time.monotonic() >= self._end:
             await asyncio.sleep(REST)
             self._end = time.monotonic() + PIECE
@@ -50,7 +50,7 @@ class ThemedApp(App[None]):
         super().__init__()
         self.theme_names: tuple[str, ...] = ()
         self.theme_sources: dict[str, str] = {}
-        """Where the themes come from: `agent-tui` or `yours`; the others are Textual's own."""
+        """The source of a theme: `agent-tui` or `yours`; the others are Textual's own."""
         self._styled_by: WeakKeyDictionary[Screen[Any], Stylesheet] = WeakKeyDictionary()
 
     async def learn_themes(self) -> None:
@@ -65,7 +65,7 @@ class ThemedApp(App[None]):
             self.notify(problem.message, severity="warning", markup=False)
 
     def refresh_css(self, animate: bool = True) -> None:
-        """Apply the styles: at once, or soon where they have to be parsed for another theme."""
+        """Apply the styles: at once, or soon if they have to be parsed for another theme."""
         self.workers.cancel_group(self, "theme")
         variables = self.theme_variables
         wanted = self.get_css_variables()

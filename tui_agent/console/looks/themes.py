@@ -64,7 +64,7 @@ class ThemeProblem:
 
 
 def theme_folders(config_folder: Path | None = None) -> list[Path]:
-    """Where themes are looked for, weakest first: the package, the source tree, the user's config folder."""
+    """Folders of themes, weakest first: the package, the source tree, the user's config folder."""
     package = Path(__file__).resolve().parents[2]
     folders = [package / "themes", package.parent / "themes"]
     if config_folder is None:
@@ -77,7 +77,7 @@ def _user_config_folder() -> Path:
 
 
 def user_theme_folder() -> Path:
-    """Where a user's own themes lie, whether there are any or not."""
+    """The folder of a user's own themes, whether there are any or not."""
     return _user_config_folder() / "themes"
 
 
@@ -112,7 +112,7 @@ def read_theme(path: Path) -> Theme:
 
 
 def parse_theme(data: dict[str, Any], path: Path) -> Theme:
-    """A theme from its parsed file. `path` is for the messages, and gives the name where none is written."""
+    """A theme from its parsed file. `path` is for the messages, and gives the name if none is written."""
     for key, value in data.items():
         _check(key, value, path)
     data = {"name": path.stem, **data}

@@ -1,4 +1,4 @@
-"""What stands in the conversation before anything was said: where it would work, with what, and what can be done."""
+"""The conversation before anything was said: the workspace, the model, and the first steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tui_agent.store.summary import SessionRow
 
 SHOWN, SHOWN_LOW = 5, 3
-"""Earlier sessions; where there are few rows."""
+"""Earlier sessions, if there are few rows."""
 
 _TODO = (
     ("Enter", "sends a task to the agent"),
@@ -31,11 +31,11 @@ _TODO = (
     ("help", "help: keys, commands, signs, strategies"),
 )
 _LEFT_OUT_FIRST = ("step", "!", "@")
-"""What can be done, which the help says too: where there are few rows."""
+"""First steps, which the help has too, if there are few rows."""
 
 
 class Welcome(NamedTuple):
-    """What is said, by subject: what is left out where there are few rows is decided when it is drawn."""
+    """The lines by subject; the drawing decides which are left out if there are few rows."""
 
     facts: Sequence[Line]
     todo: Sequence[tuple[str, Line]]
@@ -44,8 +44,8 @@ class Welcome(NamedTuple):
     """Earlier sessions, under a heading; none: no heading."""
 
     def lines(self, height: int) -> list[Line]:
-        """At most `height` rows where that can be: with fewer sessions, then without empty rows, then with less of what
-        can be done.
+        """At most `height` rows if that can be: with fewer sessions, then without empty rows, then with fewer
+        first steps.
         """
         few, todo = self.earlier[: 1 + SHOWN_LOW], list(self.todo)
         for earlier in (self.earlier, few):
@@ -62,8 +62,9 @@ class Welcome(NamedTuple):
 def welcome(
     settings: Settings, sessions: Sequence[SessionRow], now: Callable[[], float] = time.time
 ) -> Welcome:
-    """What is said; `sessions` are the newest of this workspace. Reads the name of the branch
-    and the right to write."""
+    """The lines; `sessions` are the newest of this workspace. Reads the name of the branch and the right to
+    write.
+    """
     branch = branch_of(settings.workspace)
     on_branch = f"  on {branch}" if branch else ""
     read_only = ", read-only: edits would fail" if is_read_only(settings.workspace) else ""
@@ -102,7 +103,7 @@ def _session(row: SessionRow, now: float) -> Line:
 
 
 def branch_of(workspace: Path) -> str:
-    """The branch that is checked out, read from the repository's own file; empty where there is none."""
+    """The branch that is checked out, read from the repository's own file; empty if there is none."""
     for folder in (workspace, *workspace.parents):
         git = folder / ".git"
         try:

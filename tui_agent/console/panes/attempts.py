@@ -32,7 +32,7 @@ _NARROW, _WIDE = 30, 56
 
 
 class AttemptsPane(StatePane):
-    """A table by call: pips, tool, input, and where the call stands."""
+    """A table by call: pips, tool, input, and the call's state."""
 
     facts = PaneFacts(
         "attempts",
@@ -75,7 +75,7 @@ class AttemptsPane(StatePane):
         if part == before and opened.keys() == self._open.keys() and self.lines:
             return
         self._attempts, self._policy, self._rule, self._recovered, self._fresh, self._blocked = part
-        # Where a policy never clears an entry, its count matters after the trouble is over too.
+        # If a policy never clears an entry, its count matters after the trouble is over too.
         lasting = policy.attempts_reset == "never"
         self._entries = [
             entry

@@ -1,4 +1,4 @@
-"""What the drawing of a block depends on beside its entry."""
+"""Values that the drawing of a block depends on beside its entry."""
 
 from __future__ import annotations
 
@@ -36,4 +36,4 @@ class BlockContext:
     frame: str = "⠿"
     """The spinner's sign."""
     prose: list[Line] | None = field(default=None, compare=False)
-    """A reply's lines where they were drawn already, while it came in."""
+    """A reply's lines if they were drawn already, while it came in."""

@@ -58,7 +58,7 @@ def draw_block(entry: entries.AnyEntry, width: int, context: BlockContext) -> li
 
 
 class RoughSize(NamedTuple):
-    """What is known of an entry's height without drawing it."""
+    """An estimate of an entry's height without drawing it."""
 
     lines: int
     characters: int
@@ -87,7 +87,7 @@ def rough_size(entry: entries.AnyEntry, density: Density) -> RoughSize:
 
 
 def head_of(entry: entries.AnyEntry, context: BlockContext, width: int) -> list[Line]:
-    """What separates an entry from the one before: the iteration's rule, a blank line, or nothing."""
+    """The separation of an entry from the one before: the iteration's rule, a blank line, or nothing."""
     previous = context.previous
     if previous is None:
         return [iteration_rule(entry.iteration, width)] if entry.iteration else []
@@ -102,8 +102,8 @@ def head_of(entry: entries.AnyEntry, context: BlockContext, width: int) -> list[
 def follows_closely(
     entry: entries.AnyEntry | entries.OpenReply, previous: entries.AnyEntry, density: Density
 ) -> bool:
-    """Whether nothing stands between the two: calls of one step (compact: after what was said in it, too); unless
-    the density is full, all that goes on without a word or a failure.
+    """True if nothing stands between the two: calls of one step (compact: after its text, too); unless the
+    density is full, all that goes on without a word or a failure.
     """
     joins = previous.kind == "call" or density is Density.COMPACT
     if entry.kind == "call" and entry.iteration == previous.iteration and joins:
@@ -121,7 +121,7 @@ def is_silent(entry: entries.AnyEntry | entries.OpenReply) -> bool:
 
 
 def draw_run(run: Lookups, width: int) -> Line:
-    """The line that stands for calls that only look, or above them where they are shown."""
+    """The line that stands for calls that only look, or above them if they are shown."""
     named = "  ▾" if run.unfolded else f"  {one_line(run.names, 2 * width)}"
     return clip((Span("✓ ", "ok bold"), Span(run.words, "bold"), Span(named, "muted")), width)
 
@@ -343,7 +343,7 @@ def _what_then(entry: entries.FaultEntry) -> list[Span]:
 
 
 def _note(entry: entries.NoteEntry, width: int, context: BlockContext) -> list[Line]:
-    """What is new in the note, and what the model did next; opened: the whole of it."""
+    """New lines of the note, and the model's next act; opened: the whole of it."""
     sign, blank = Span("→ ", "note bold"), Span("  ")
     by_you = ", edited by you" if entry.edited else ""
     if context.expanded:
@@ -364,7 +364,7 @@ def _note(entry: entries.NoteEntry, width: int, context: BlockContext) -> list[L
 
 
 def what_next(entry: entries.NoteEntry) -> str:
-    """What the model did after the note: the same again, the call changed, or another approach."""
+    """The model's act after the note: the same again, the call changed, or another approach."""
     if not entry.calls:
         return "answered in words"
     keys = {key for _, key in entry.failed if key}

@@ -1,4 +1,4 @@
-"""The board: a line a run, with where it stands, what fails, what it costs and what it asks."""
+"""The board: a line a run, with its state, its failures, its cost and its question."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class BoardRun(Protocol):
     def row(self) -> RunRow: ...
     @property
     def outcome(self) -> str:
-        """How it ended in one word; else where it is."""
+        """Its end in one word, or its stage if it has not ended."""
 
     @property
     def over(self) -> bool: ...
@@ -41,7 +41,7 @@ class BoardRun(Protocol):
 
     @property
     def why(self) -> str:
-        """Why it could not be carried out; empty where it could."""
+        """The reason why it could not be carried out; empty if it could."""
 
 
 class _Column(NamedTuple):
@@ -52,7 +52,7 @@ class _Column(NamedTuple):
     number: bool = False
 
     def cell(self, text: str, name: int) -> str:
-        """A text at its width, where names take so many cells."""
+        """A text at its width, if names take so many cells."""
         width = self.width or name
         return pad_left(text, width) if self.number else pad(text, width)
 
@@ -115,7 +115,7 @@ class BoardList(CursorList[BoardRun]):
         return self._laid_out[2]
 
     def show_runs(self, runs: list[BoardRun]) -> None:
-        """Show these; the cursor stays where it is."""
+        """Show these; the cursor stays in its place."""
         self.rows = runs
         self.cursor = min(self.cursor, max(0, len(runs) - 1))
         self.redraw()

@@ -83,7 +83,7 @@ def draw_call(entry: CallEntry, width: int, context: BlockContext) -> list[Line]
 
 
 def in_a_line(entry: CallEntry, density: Density) -> bool:
-    """Whether a call that nobody opened is its headline alone."""
+    """True if a call that nobody opened is its headline alone."""
     match shown_state(entry):
         case CallState.SUCCEEDED:
             return density is Density.COMPACT or (
@@ -96,7 +96,7 @@ def in_a_line(entry: CallEntry, density: Density) -> bool:
 
 
 def _outcome(entry: CallEntry, state: CallState) -> str:
-    """What came of a call, in a few words: the last line that a command wrote, or how much there was to see."""
+    """The result of a call, in a few words: the last line that a command wrote, or the size of its output."""
     if entry.diff or facts_of(entry).aside:
         return ""
     text = unwrapped(entry.progress if state is CallState.RUNNING else entry.content).strip("\n")
@@ -153,7 +153,7 @@ def _headline(
 
 
 def _beside(call: str, outcome: str, room: int) -> Span:
-    """What came of a call, behind it in the same line: the call has two thirds of the room if it needs them."""
+    """The result of a call, behind it in the same line: the call has two thirds of the room if it needs them."""
     left = room - min(cell_len(call), 2 * room // 3) - len(_ARROW)
     return Span(
         f"{_ARROW}{fit(outcome, left)}" if outcome and left >= min(_LEAST, len(outcome)) else "", "muted"
@@ -161,7 +161,7 @@ def _beside(call: str, outcome: str, room: int) -> Span:
 
 
 def _named(entry: CallEntry) -> str:
-    """What the call is about; of an edit the file alone, as the diff below shows the rest."""
+    """The subject of the call; of an edit the file alone, as the diff below shows the rest."""
     name = main_argument(facts_of(entry), entry.input) if entry.diff else ""
     return shortened(str(entry.input[name])) if name else subject_of(entry, entry.arguments)
 
@@ -247,13 +247,13 @@ _NEVER_MADE = (FailureKind.INVALID_TOOL_CALL, FailureKind.UNKNOWN_TOOL)
 
 
 def _wrong_call(entry: CallEntry) -> str:
-    """What was wrong with a call that was never executed (it has no count of attempts); empty for others."""
+    """The fault of a call that was never executed (it has no count of attempts); empty for others."""
     failure = entry.failure
     return failure.kind.in_words if failure and failure.kind in _NEVER_MADE else ""
 
 
 def _input(entry: CallEntry, width: int) -> list[Line]:
-    """The whole input, nothing hidden, and the file with the whole output where the result is cut."""
+    """The whole input, nothing hidden, and the file with the whole output if the result is cut."""
     lines: list[Line] = []
     given = entry.input or ({"arguments": entry.arguments} if entry.arguments not in ("", "{}") else {})
     kept = [("whole output", entry.output_file)] if entry.output_file else []
@@ -379,7 +379,7 @@ def draw_text(
 
 
 def with_rule(lines: list[Line], rule: str, width: int) -> list[Line]:
-    """The id of a rule behind the last line, or below it where both do not fit."""
+    """The id of a rule behind the last line, or below it if both do not fit."""
     if not rule:
         return lines
     span = Span(one_line(rule, 60), "muted")

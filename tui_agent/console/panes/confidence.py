@@ -1,8 +1,8 @@
 """Confidence: what can be said of the next step, its course over the run, the badge and what is still open.
 
-The value is the one that the policy goes by: FunnelCanary's confidence on a gauge, or the chance that the next step
-succeeds in a sentence. That has a number only where it holds for strong and weak models alike. The badge is the run's
-(`core.badge`). What the detectors count stands in *Why* (`console.why`).
+The value is the one that the policy goes by: FunnelCanary's confidence on a gauge, or the chance that the
+next step succeeds in a sentence. The chance has a number only if it holds for strong and weak models alike.
+The badge is the run's (`core.badge`). The detectors' counts stand in *Why* (`console.why`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WIDEST, _HIGHEST = 3, 4
 
 
 def _unresolved(state: RunState) -> Iterator[str]:
-    """What is still open, each with its cause where that is known."""
+    """Open problems, each with its cause if that is known."""
     from tui_agent.core.recovery.cognition import CognitiveState, tool_failed_line
 
     causes = {incident.tool: incident for incident in state.metrics.incidents.open.values()}
@@ -147,7 +147,7 @@ class ConfidencePane(StatePane):
 
 
 def _parts(recovery: RecoveryState) -> tuple[int, ...]:
-    """What the pane goes by, by identity: states never change."""
+    """The parts of the state that the pane shows, compared by identity: states never change."""
     from tui_agent.core.recovery.cognition import CognitiveState
     from tui_agent.core.recovery.tool_breaker import ToolBreakers
 
@@ -156,7 +156,7 @@ def _parts(recovery: RecoveryState) -> tuple[int, ...]:
 
 
 def _outlook(recovery: RecoveryState, badge: str, history: list[float], width: int) -> list[Line]:
-    """The outlook in a word, where it goes, and the badge; below them the sentence."""
+    """The outlook in a word, its trend, and the badge; below them the sentence."""
     from tui_agent.core.recovery.cognition import CognitiveState
 
     step = recovery.of(CognitiveState).next_step
@@ -194,7 +194,7 @@ def _scale(thresholds: tuple[float, ...], width: int) -> str:
 
 
 def _open_lines(unresolved: tuple[str, ...], width: int, rows: int) -> list[Line]:
-    """What is open: whole where there are rows for that, else a line each."""
+    """Open problems: whole if there are rows for that, else a line each."""
     whole = [wrap(one_line(text), width - 2) for text in unresolved]
     if sum(map(len, whole)) > rows:
         whole = [[fit(one_line(text), width - 2)] for text in unresolved]

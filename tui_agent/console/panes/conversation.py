@@ -75,12 +75,12 @@ class ConversationPane(StatePane):
         """The operator has gone through the matches."""
 
     class Back(Message):
-        """The operator goes back to where a jump came from."""
+        """The operator goes back to the place that a jump came from."""
 
     def __init__(self) -> None:
         super().__init__()
         self.welcome: Callable[[int], Sequence[Line]] = lambda _: ((Span(" ○ nothing said yet", "muted"),),)
-        """What stands here before anything was said, in so many rows."""
+        """The welcome before anything was said, in so many rows."""
         self.transcript = ConversationRows()
         self._conversation: Conversation | None = None
         self.still = False
@@ -100,9 +100,9 @@ class ConversationPane(StatePane):
         self._density = self.transcript.density
         """The one that was chosen; a look at all of it is not."""
         self._wanted: tuple[int, Sequence[str]] | None = None
-        """Where to go once there is a layout."""
+        """The place to go to once there is a layout."""
         self._sought: re.Pattern[str] | None = None
-        """What is marked wherever it stands."""
+        """The words that are marked in all places."""
         self._match = 0
         """The match in the cursor's block that was gone to."""
         self._no_more = False
@@ -336,7 +336,7 @@ class ConversationPane(StatePane):
         return strip
 
     def _matches_in(self, index: int) -> list[Match]:
-        """Where what is sought stands in a block, as it is drawn."""
+        """Places of the sought words in a block, as it is drawn."""
         if self._sought is None:
             return []
         drawn = self.transcript.drawn(index) if index < self.transcript.closed else None
@@ -568,7 +568,7 @@ class ConversationPane(StatePane):
         return None if entry is None else Asked(entry.seq, entry.call_id if entry.kind == "call" else "")
 
     def action_back(self) -> None:
-        """Go back to where a jump to this place came from."""
+        """Go back to the place that a jump came from."""
         self.post_message(self.Back())
 
     def action_page(self, step: int) -> None:
@@ -608,7 +608,7 @@ def _copied(entry: Entry) -> str:
 
 
 def is_decoration(line: Line) -> bool:
-    """Whether the line was drawn only: a rule, a fold. An empty line of the text is none."""
+    """True if the line was drawn only: a rule, a fold. An empty line of the text is none."""
     text = text_of(line)
     return bool(text.strip()) and _DRAWN.fullmatch(text) is not None
 

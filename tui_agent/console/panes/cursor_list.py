@@ -80,7 +80,7 @@ class CursorList(LinePane, Generic[Row], can_focus=False):
         raise NotImplementedError
 
     def draw_second(self, row: Row, width: int, *, current: bool) -> Line:
-        """The second line of a row, where `row_height` is 2."""
+        """The second line of a row, if `row_height` is 2."""
         raise NotImplementedError
 
     def move(self, step: int) -> None:

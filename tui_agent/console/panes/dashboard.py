@@ -47,9 +47,9 @@ TALL_HEIGHT = 36
 GRID_WIDTH = 170
 """Columns of the terminal from which two panes stand side by side at the conversation's side."""
 WIDE_SHARE, WIDE_LEAST, WIDE_MOST = 38, 46, 64
-"""Percent of the width that a wide side takes, and the cells that it has at least and at most,"""
+"""Percent of the width that a wide side takes, and the cells that it has at least and at most."""
 GRID_SHARE, GRID_MOST = 50, 108
-"""and those of a side with two panes in a row."""
+"""The same of a side with two panes in a row: percent, and cells at most."""
 FRAME = 4
 """Cells of a pane's width that its lines do not have: edges, a margin, the scrollbar."""
 
@@ -162,7 +162,7 @@ class Dashboard(Vertical):
         self._calm = True
         """Nothing has failed lately, as far as the panes were laid out for it."""
         self.sizes = PaneSizes()
-        """What the operator made of the panes at the side."""
+        """The operator's choices for the panes at the side."""
         self._given: tuple[Look, Layout, int, tuple[int, ...]] = (Look.LINE, "column", 0, ())
         """The look, the layout, the cells of the side and the rows that the panes have of it."""
         self._dragged: int | None = None
@@ -224,7 +224,7 @@ class Dashboard(Vertical):
 
     @property
     def look(self) -> Look:
-        """What is shown: the form that was chosen, unless it covers a question or has no room at the side."""
+        """The form that is shown: the chosen one, unless it covers a question or has no room at the side."""
         return self._look_of(self._before if self.chosen is PaneForm.FULL and self.asking else self.chosen)
 
     def _look_of(self, form: PaneForm) -> Look:
@@ -272,8 +272,8 @@ class Dashboard(Vertical):
     def show(
         self, state: RunState, now: float, *, still: bool = False, questions: bool | None = None
     ) -> None:
-        """Draw all panes. `now` in seconds since the epoch; `still`: time does not go on; `questions`: an open one
-        stands in the conversation, because no card puts it (None: where time does not go on).
+        """Draw all panes. `now` in seconds since the epoch; `still`: time does not go on; `questions`: an
+        open one stands in the conversation, because no card puts it (None: time does not go on).
 
         A failure counts in all of them as it comes, before its step has ended and is judged. A pane that raises does
         not keep the others from being drawn: their faults come as one `ExceptionGroup`.
@@ -342,7 +342,7 @@ class Dashboard(Vertical):
         return pane
 
     def page_conversation(self, step: int) -> None:
-        """Where it is shown: read the conversation on by a page, back by one (-1), or follow its end (0)."""
+        """If it is shown: read the conversation on by a page, back by one (-1), or follow its end (0)."""
         if self.conversation is None or self.covers_conversation:
             return
         if step:
@@ -378,7 +378,7 @@ class Dashboard(Vertical):
             self.call_after_refresh(pane.return_to, seq)
 
     def on_card_host_changed(self) -> None:
-        """A question comes before the panes where there is no room for both."""
+        """A question comes before the panes if there is no room for both."""
         self.fit(self.app.size)
         # The frame may keep its size, and then says nothing.
         self.call_after_refresh(self._fit_card_host)

@@ -1,4 +1,4 @@
-"""What stands below the conversation in its frame, as the dashboard knows it: cards, of which it knows no more."""
+"""The foot of the conversation's frame, as the dashboard knows it: cards, of which it knows no more."""
 
 from __future__ import annotations
 

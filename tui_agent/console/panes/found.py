@@ -1,4 +1,4 @@
-"""Finding a text: what an entry says, and where words stand in drawn lines, also in those that were wrapped."""
+"""Finding a text: the words of an entry, and their places in drawn lines, also in those that were wrapped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST = 200
 """Characters of a text that is looked for."""
 
 _BREAK = r"(?:\n\s*)?"
-"""Between two characters, where a long word was broken."""
+"""Between two characters, at the break of a long word."""
 
 
 class LinePart(NamedTuple):
@@ -30,14 +30,14 @@ class LinePart(NamedTuple):
 
 
 class Match(NamedTuple):
-    """Where one of the words stands: a part, or one on each line that it goes over."""
+    """The place of one of the words: a part, or one on each line that it goes over."""
 
     word: str
     parts: tuple[LinePart, ...]
 
 
 def said(entry: AnyEntry | OpenReply) -> str:
-    """What a block shows, as it came."""
+    """The text of a block, as it came."""
     texts = []
     if entry.kind == "call":
         texts.append(" ".join([entry.tool, *map(str, entry.input.values())]))
@@ -48,7 +48,7 @@ def said(entry: AnyEntry | OpenReply) -> str:
 
 
 def pattern_of(words: Iterable[str]) -> re.Pattern[str] | None:
-    """What finds any of the words, small letters or not; None where there are none."""
+    """An expression that finds any of the words, small letters or not; None if there are none."""
     longest_first = sorted({word.strip()[:LONGEST] for word in words} - {""}, key=len, reverse=True)
     alternatives = (_BREAK.join(map(_character, " ".join(word.split()))) for word in longest_first)
     return re.compile("|".join(alternatives), re.IGNORECASE) if longest_first else None

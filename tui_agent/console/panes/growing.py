@@ -67,7 +67,7 @@ def unfinished_code(lines: Sequence[str], rest: str) -> list[str]:
 
 
 def may_close(rest: str) -> bool:
-    """Whether the beginning of a line of code may be the end of the code."""
+    """True if the beginning of a line of code may be the end of the code."""
     return _CLOSING.fullmatch(rest) is not None
 
 
@@ -189,7 +189,9 @@ def _link(rule: Rule, sign: str) -> Rule:
 
 
 def _may_be_label(text: str) -> bool:
-    """Whether brackets around a text are likely those of a link: not those of an index, a note or a box to tick."""
+    """True if brackets around a text are likely those of a link: not those of an index, a note or a box to
+    tick.
+    """
     return text not in ("x", "X") and (text[0].isalpha() or text[0] in "`*_")
 
 

@@ -48,7 +48,8 @@ def _parser(growing: bool) -> MarkdownIt:
 
 
 def draw_markdown(source: str, width: int, *, growing: bool = False) -> list[Line]:
-    """The block's lines, at most `width` cells each; none where it is nested too deeply or has too many brackets.
+    """The block's lines, at most `width` cells each; none if it is nested too deeply or has too many
+    brackets.
 
     `source` holds no control characters. `growing`: it ends in the middle, and is drawn as if what is open ended too.
     """
@@ -75,7 +76,7 @@ def code_lines(rows: Iterable[Sequence[Span]], width: int) -> list[Line]:
 
 
 def _blocks(nodes: Sequence[SyntaxTreeNode], width: int, style: str, source: list[str]) -> list[Line]:
-    """Blocks below each other, with an empty line where the source has one."""
+    """Blocks below each other, with an empty line for each of the source."""
     lines: list[Line] = []
     for node in nodes:
         start = node.map[0] if node.map else 0
@@ -143,7 +144,9 @@ def _text(node: SyntaxTreeNode, width: int, style: str) -> list[Line]:
 
 
 class _Inline:
-    """The text below a node as spans, a list for each source line: models break lines where they mean to."""
+    """The text below a node as spans, a list for each source line: models mean the line breaks that they
+    write.
+    """
 
     def __init__(self, node: SyntaxTreeNode, style: str) -> None:
         self.lines: list[list[Span]] = [[]]

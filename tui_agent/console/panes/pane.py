@@ -191,7 +191,7 @@ class StatePane(LinePane):
         raise NotImplementedError
 
     def subject(self) -> Asked | None:
-        """What the operator looks at; None: the pane shows nothing that can be asked about."""
+        """The subject under the cursor; None: the pane shows nothing that can be asked about."""
         return None
 
     def action_why(self) -> None:

@@ -24,7 +24,9 @@ Layout = Literal["column", "grid"]
 
 @dataclass(frozen=True)
 class PaneSizes:
-    """What was chosen; empty: as the layout has it. `column` and `grid`: heights of all rows of panes but the last."""
+    """The chosen sizes; empty: as the layout has it. `column` and `grid`: heights of all rows of panes but
+    the last.
+    """
 
     share: int | None = None
     column: tuple[int, ...] = ()

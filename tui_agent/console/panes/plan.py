@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tui_agent.core.state import RunState
 
 SHOWN = 8
-"""Steps that are listed; where there are more, those around the one in progress."""
+"""Steps that are listed; of more, those around the one in progress."""
 _SIGNS = {"completed": ("✓", "success"), "in_progress": ("▸", "accent bold"), "pending": ("○", "muted")}
 _IN_FULL_FIRST = ("in_progress", "pending", "completed")
 
@@ -43,7 +43,7 @@ class PlanLine(Rows):
         super().show(state, now)
 
     def toggle(self) -> bool:
-        """Open the list, or close it. False where there is no plan."""
+        """Open the list, or close it. False if there is no plan."""
         self.opened = not self.opened and self.display
         self.redraw()
         return self.display
@@ -76,8 +76,8 @@ def _headline(plan: Plan, left: bool, width: int) -> Line:
 
 
 def _steps(plan: Plan, width: int, room: int) -> list[Line]:
-    """Steps around the one in progress, and how many are left out before and after; in full where there are rows for
-    that, first of all the one in progress.
+    """Steps around the one in progress, and the numbers left out before and after; in full if there are rows
+    for that, first of all the one in progress.
     """
     at = plan.steps.index(plan.now) if plan.now is not None else len(plan.steps)
     rows = room if plan.now is None else max(1, room + 1 - len(_step(plan.now, width)))

@@ -1,8 +1,8 @@
 """A reply's Markdown as lines, drawn while it comes in: what closed is parsed once and never changes.
 
-A block closes at an empty line before unindented text, at a heading, at a fence and at a patch. The one that still
-grows is drawn by `markdown` too, as if it ended where the text does, and a bounded part of it each time. So appending
-costs the same always, however long the text.
+A block closes at an empty line before unindented text, at a heading, at a fence and at a patch. The one that
+still grows is drawn by `markdown` too, as if it ended with the text, and a bounded part of it each time. So
+appending always costs the same, however long the text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ time it has grown by `SHARE` (a table up to twice this: with each row), up to `P
 SHARE = 1 / 8
 
 LINE = 20
-"""What a source line adds to the cost, which is counted in characters: short lines cost more than long ones."""
+"""The share of a source line in the cost, which is counted in characters: short lines cost more than long
+ones.
+"""
 
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _HEADING = re.compile(r"#{1,6} ")
@@ -52,7 +54,7 @@ class _Reach(NamedTuple):
     source: int = 0
     """Source lines of the block."""
     plain: int = 0
-    """Where the plain lines end that it takes the place of."""
+    """The end of the plain lines that it replaces."""
     cost: int = 0
     """Of parsing the block up to there."""
 
@@ -187,7 +189,7 @@ class Prose:
             self._close()
 
     def _begin(self, line: str) -> None:
-        """Close the block before `line` where it begins another, and keep the empty line between them."""
+        """Close the block before `line` if it begins another, and keep the empty line between them."""
         unindented = not line[0].isspace()
         long = self._size > SPLIT and not line.startswith("|")
         starts = _FENCE.match(line) or _HEADING.match(line) or line.startswith(_PATCH)
@@ -252,7 +254,9 @@ class Prose:
         return whole or row or (bool(self._fence) and may_close(rest))
 
     def _source(self, lines: list[str], rest: str, continuing: bool = False) -> str:
-        """What is parsed of the open block: `lines`, and the beginning of one (`continuing`: of the last of them)."""
+        """The part of the open block that is parsed: `lines`, and the beginning of one (`continuing`: of the
+        last of them).
+        """
         if continuing:
             lines, rest = lines[:-1], lines[-1] + rest
         *more, rest = rest.split("\n")
@@ -268,7 +272,7 @@ class Prose:
         return LIMIT if self._block and _FENCE.match(self._block[0]) else PARSED
 
     def _draw_chunk(self) -> bool:
-        """Draw the beginning of a long unfinished line, up to where it is broken anyway."""
+        """Draw the beginning of a long unfinished line, up to the next break in any case."""
         raw = self.text[self._done : self._done + CHUNK]
         safe = sanitize(raw)
         pieces = breaks(safe, self.width - 2 if self._fence else self.width)

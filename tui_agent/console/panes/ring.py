@@ -59,7 +59,7 @@ class RingPane(StatePane):
         self._flashes_left = 0
         self._has_failed = False
         self._policy = "ask"
-        """What five identical failures lead to."""
+        """The consequence of five identical failures."""
 
     def show(self, state: RunState, now: float) -> None:
         """Show the ring of `state`; ages count to `now`."""
@@ -102,7 +102,7 @@ class RingPane(StatePane):
         )
 
     def _flash(self) -> None:
-        """Flash by alternating classes; not where animations are off (the heavy border stays)."""
+        """Flash by alternating classes; not if animations are off (the heavy border stays)."""
         if self.app.animation_level == "none":
             return
         self._flashes_left = _FLASHES

@@ -1,5 +1,5 @@
-"""The session as one line: where errors, verdicts and escalations are, the course of the confidence, and the place
-that is shown. A click or a drag goes there.
+"""The session as one line: marks of errors, verdicts and escalations, the course of the confidence, and the
+place that is shown. A click or a drag goes there.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Scrubber(Widget):
         self._width = 0
 
     def show(self, player: Player) -> None:
-        """Show where the player is."""
+        """Show the player's position."""
         width = self.content_region.width
         ready = player.replay.ready
         if ready != self._whole or width != self._width or player.replay.length != self._length:
@@ -116,7 +116,7 @@ class Scrubber(Widget):
 
 
 def _question(player: Player) -> str:
-    """What the operator was being asked at this point; empty: nothing."""
+    """The open question at this point; empty: none."""
     asked = player.state.asked
     if asked is None:
         return ""
@@ -130,7 +130,7 @@ def column_of(position: int, length: int, width: int) -> int:
 
 
 def _marks(marks: Marks | None, length: int, width: int) -> list[tuple[str, str]]:
-    """The line; where several marks fall on a column the gravest is shown. No marks: not read yet."""
+    """The line; of several marks on a column the gravest is shown. No marks: not read yet."""
     cells: list[tuple[str, str]] = [("─", "faint")] * width
     if marks is None:
         return cells

@@ -43,7 +43,7 @@ class StatusLine(Rows):
         self.held = False
         """A card is open: between steps nothing goes on until it is answered."""
         self.next_model = ""
-        """What the next run uses, where the session has not said it yet."""
+        """Values of the next run, if the session has not said them yet."""
         self.next_policy = ""
         self.next_approve = ""
         self.view = ""
@@ -96,7 +96,7 @@ class StatusLine(Rows):
 
 
 def _sandbox_field(sandbox: str) -> _Field:
-    """What commands run in."""
+    """The sandbox of commands."""
     if sandbox == "off":
         return _Field(3, ["no sandbox"], "warn")
     mechanism, _, network = sandbox.partition(", ")
@@ -191,7 +191,7 @@ def _sums(state: RunState, now: float) -> list[_Field]:
 
 
 def _activity(state: RunState, now: float, turning: float | None) -> tuple[Span, ...]:
-    """What the run is doing, in a word."""
+    """The run's activity, in a word."""
     if state.compacting is not None:
         return (Span(f"{spinner(turning)} summary", "model"),)
     match state.phase:

@@ -49,7 +49,7 @@ ROLE_FALLBACKS: dict[str, str] = {
     "syntax-comment": "foreground-muted",
     "syntax-name": "secondary",
 }
-"""Our roles, and Textual's own variable that stands in where a theme does not give one."""
+"""Our roles, and Textual's own variable that stands in if a theme does not give one."""
 
 _ATTRIBUTES = frozenset({"bold", "dim", "italic", "underline", "strike", "reverse"})
 

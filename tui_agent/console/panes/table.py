@@ -1,4 +1,6 @@
-"""A Markdown table within a width: aligned columns whose cells wrap, or a line a cell where columns get too narrow."""
+"""A Markdown table within a width: aligned columns whose cells wrap, or a line a cell if columns get too
+narrow.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ _LEAST = 8
 """Cells of a column in which words still fit; a column of shorter words may be narrower."""
 
 _WORD = 20
-"""Cells of a word that is not broken where the others leave it the room; longer ones are addresses and paths."""
+"""Cells of a word that is not broken if the others leave it the room; longer ones are addresses and paths."""
 
 
 def draw_table(rows: Sequence[Sequence[Line]], width: int, right: Sequence[bool]) -> list[Line]:

@@ -154,7 +154,7 @@ class TimelinePane(StatePane):
             spans.append(Span(pad(sign.word, _BADGE) + " ", sign.role))
         loud = line.kind == "outcome" or (line.level is not None and line.level.rank >= 3)
         spans.append(Span(line.in_a_line, "bold" if loud else ""))
-        # The reason goes first: where both do not fit, who said it stands in the opened line.
+        # The reason goes first: if both do not fit, the speaker stands in the opened line.
         by = (Span(_by(line), "muted"),) if _by(line) else ()
         fits = by and width_of(spans) + width_of(by) + 2 <= width
         drawn = justified(spans, by, width) if fits else clip(spans, width)
@@ -282,7 +282,7 @@ def _sign(line: TimelineLine) -> Sign:
 
 
 def _by(line: TimelineLine) -> str:
-    """Who said it: the rule, whose id names the detector; the detector alone where no rule is known."""
+    """The speaker: the rule, whose id names the detector; the detector alone if no rule is known."""
     return one_line(line.rule or line.detector, 60)
 
 

@@ -104,7 +104,7 @@ class ConversationRows:
         self._after_reply: tuple[AnyEntry, ...] = ()
         self._reply: OpenReply | None = None
         self._open: tuple[AnyEntry | OpenReply, ...] = ()
-        """What the tail shows."""
+        """The entries of the tail."""
         self._iteration = 0
         self._tail: list[Drawn | OpenReplyBlock] = []
         self._waiting = False
@@ -136,8 +136,8 @@ class ConversationRows:
     def update(
         self, conversation: Conversation, limit: int, waiting: bool, question: EscalationEntry | None = None
     ) -> int:
-        """Take over a conversation. `limit`: attempts a call has; `question`: the open one, where it stands here.
-        Returns how many entries were closed.
+        """Take over a conversation. `limit`: attempts a call has; `question`: the open one, if it stands
+        here. Returns how many entries were closed.
         """
         self._limit = limit
         before = len(self._log)
@@ -255,7 +255,7 @@ class ConversationRows:
         return longer
 
     def _adjoins(self, last: int, index: int) -> bool:
-        """Whether nothing was said between two calls: at most a reply that only thought."""
+        """True if nothing was said between two calls: at most a reply that only thought."""
         return index - last == 1 or (index - last == 2 and is_silent(self._log[index - 1]))
 
     def _fold(self, run: Lookups) -> None:
@@ -294,7 +294,7 @@ class ConversationRows:
         return run is not None and run.hides(index)
 
     def shown(self, index: int) -> int:
-        """The block that stands for this one: the first of its run where that is folded, else itself."""
+        """The block that stands for this one: the first of its run if that is folded, else itself."""
         return self._run_at[index].first if self._hides(index) else index
 
     def before(self, index: int) -> int:
@@ -532,7 +532,7 @@ class ConversationRows:
         return max(texts, key=lambda place: (len(set(pattern.findall(texts[place]))), place == index))
 
     def text(self, index: int) -> str:
-        """What a block shows, as it came; "" beyond the ends."""
+        """The text of a block, as it came; "" beyond the ends."""
         shown = self._said(index) if index >= 0 else None
         return "" if shown is None else said(shown)
 
@@ -560,7 +560,7 @@ class ConversationRows:
         return 0 if said is None else said.seq
 
     def _said(self, index: int) -> AnyEntry | OpenReply | None:
-        """What a block shows, closed or open; None beyond the end."""
+        """The entry of a block, closed or open; None beyond the end."""
         closed = len(self._log)
         if index < closed:
             return self._log[index]

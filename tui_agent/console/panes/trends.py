@@ -1,4 +1,4 @@
-"""Trends: the course of the run, blocks for each figure, a column for each step; larger where there is room."""
+"""Trends: the course of the run, blocks for each figure, a column for each step; larger if there is room."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _always(role: str) -> Callable[[float], str]:
 
 
 def _outlook(chance: float) -> str:
-    """The chance where it may be stated as a number, else a word."""
+    """The chance if it may be stated as a number, else a word."""
     from tui_agent.core.recovery.next_step import Outlook, outlook_of
 
     outlook = outlook_of(chance)
@@ -157,7 +157,9 @@ def _bar(block: str, width: int) -> str:
 
 
 def _block(value: float | None, top: float, row: int, rows: int) -> str:
-    """What of a column stands in a row, counted from below. The highest leaves an eighth free for the figure above."""
+    """The part of a column in a row, counted from below. The highest leaves an eighth free for the figure
+    above.
+    """
     if value is None or (row and value <= 0):
         return " "
     if value <= 0 or top <= 0:

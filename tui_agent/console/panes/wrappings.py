@@ -1,4 +1,6 @@
-"""What other agents put around a result for their models' eyes: the text inside is what an operator wants to read."""
+"""Wrappings of other agents around a result, for their models' eyes: an operator wants to read the text
+inside.
+"""
 
 from __future__ import annotations
 

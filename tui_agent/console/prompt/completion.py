@@ -1,7 +1,7 @@
 """The list of commands that fit what is being typed, shown above the prompt.
 
-Each line is a command with its argument and what it does, of the chosen one in full; where a command takes one of a few
-values, the values are offered in turn. It reads the registry and draws; keys come from the prompt.
+Each line is a command with its argument and its help, of the chosen one in full; if a command takes one of a
+few values, the values are offered in turn. It reads the registry and draws; keys come from the prompt.
 """
 
 from __future__ import annotations
@@ -58,14 +58,16 @@ class Completions(Widget):
         return self._suggestions[self._chosen].text if self._suggestions else None
 
     def chosen_for(self, typed: str) -> str | None:
-        """The choice, where taking it would change what is typed."""
+        """The choice, if taking it would change the typed text."""
         choice = self.choice
         if choice is None or choice.strip() == typed.strip():
             return None
         return choice
 
     def catch_up(self, typed: str) -> None:
-        """Show what fits `typed` where the list is open for an earlier text: a burst of keys is ahead of it."""
+        """Show completions of `typed` if the list is open for an earlier text: a burst of keys is ahead of
+        it.
+        """
         if self._suggestions and typed != self._typed:
             self.offer(typed)
 

@@ -31,7 +31,7 @@ BLINKING = 10.0
 
 
 class RestingCursor(Widget):
-    """A field whose cursor blinks for a while after the focus and each key; not where nothing shall move."""
+    """A field whose cursor blinks for a while after the focus and each key; not if nothing shall move."""
 
     cursor_blink: reactive[bool]
     _blinking: TimerHandle | None = None
@@ -72,7 +72,7 @@ class LineField(RestingCursor, KeysInOrder, Input):
         event.prevent_default()
 
     def write(self, text: str) -> None:
-        """Put text where the cursor is; its lines become one."""
+        """Put text at the cursor; its lines become one."""
         self.replace(" ".join(sanitize_paste(text).strip("\n").split("\n")), *self.selection)
 
 
@@ -91,10 +91,10 @@ class TextField(RestingCursor, KeysInOrder, TextArea):
         self.move_cursor(self.document.end)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Blank where there is nothing to draw with.
+        """Blank if there is nothing to draw with.
 
-        It has no styles once it was removed, and no columns to wrap a placeholder at where its edges leave none or its
-        size did not reach it yet; the screen may draw it then by its layout.
+        It has no styles once it was removed, and no columns to wrap a placeholder at if its edges leave none
+        or its size did not reach it yet; the screen may draw it then by its layout.
         """
         drawn = self.is_attached and self.content_size.width
         return super().render_lines(crop) if drawn else [Strip.blank(crop.width)] * crop.height

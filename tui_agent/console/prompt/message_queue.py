@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """What was asked for before the session was open: a command, or a message."""
+    """A command or a message that was given before the session was open."""
 
     act: Callable[[], Awaitable[None] | None]
     text: str | None = None
@@ -73,7 +73,7 @@ class MessageQueue:
         self._changed()
 
     def drop(self, message_id: str) -> bool:
-        """Drop a message; False, and that is said, where it does not wait any more."""
+        """Drop a message; False, and a word about it, if it does not wait any more."""
         waits = any(message.id == message_id for message in self.waiting)
         if not waits:
             self._say("That message has gone out already.")

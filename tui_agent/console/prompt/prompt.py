@@ -41,7 +41,9 @@ REST = 0.6
 
 IN_A_RUN = "Message for the next step, or type / for commands"
 AFTER_INTERRUPT = "Interrupted. What should it do instead?"
-"""What typing does while a run is under way: the message is queued; once the run was interrupted it goes on with it."""
+"""The effect of typing while a run is under way: the message is queued; once the run was interrupted it goes
+on with it.
+"""
 
 
 class Taker(Protocol):
@@ -113,7 +115,7 @@ class Prompt(TextField):
         self._alone: Mapping[str, str] = {}
         """Letters that, alone in the prompt, mark what Enter then does, in words; Vim does not take them."""
         self.restored = ""
-        """What was sent before and was offered last; it may still stand here."""
+        """The earlier message that was offered last; it may still stand here."""
         self._approval = ""
         self.queue_above = False
         """Messages wait above the prompt."""
@@ -161,7 +163,7 @@ class Prompt(TextField):
         self.move_cursor(self.document.end)
 
     def _fold(self, text: str, limits: tuple[int, int]) -> str:
-        """The text, or a mark that stands for it where it is longer than `limits`."""
+        """The text, or a mark that stands for it if it is longer than `limits`."""
         lines = text.count("\n") + (not text.endswith("\n"))
         if lines <= limits[0] and len(text) <= limits[1]:
             return text
@@ -222,7 +224,7 @@ class Prompt(TextField):
 
     @property
     def selected_text(self) -> str:
-        """What is selected; in Vim's visual mode with the character that the cursor covers."""
+        """The selected text; in Vim's visual mode with the character that the cursor covers."""
         return (self.vim.selected_text if self.vim is not None else "") or super().selected_text
 
     def _show_mode(self) -> None:
@@ -282,7 +284,7 @@ class Prompt(TextField):
             self._show_mode()
 
     def on_text_area_selection_changed(self, event: TextArea.SelectionChanged) -> None:
-        """Show that Vim's visual mode is over where something else than its keys moved the selection."""
+        """Show that Vim's visual mode is over if something else than its keys moved the selection."""
         event.stop()
         if self.vim is not None and self.vim.follow():
             self._show_mode()
@@ -294,7 +296,7 @@ class Prompt(TextField):
         return self.text if self.document.line_count == 1 or (at_end and "@" in self.text) else ""
 
     def action_send(self) -> None:
-        """Send the text, or take the chosen completion first where it is not complete yet."""
+        """Send the text, or take the chosen completion first if it is not complete yet."""
         if self.marking:
             self.post_message(self.Confirmed(self.marking))
             self.put("")
@@ -323,7 +325,7 @@ class Prompt(TextField):
         return text
 
     def action_complete(self) -> None:
-        """Take the chosen completion, or go to the next pane where there is none."""
+        """Take the chosen completion, or go to the next pane if there is none."""
         self.completions.catch_up(self._begun)
         chosen = self.completions.choice
         if chosen is None:

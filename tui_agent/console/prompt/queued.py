@@ -23,7 +23,7 @@ MARGIN = " "
 """Before each line; the sign of the message under the cursor takes its place."""
 
 DROP = "✕ "
-"""What a click on drops the message; a click beside it goes to the list."""
+"""The sign on which a click drops the message; a click beside it goes to the list."""
 
 
 class QueuedMessages(Static, can_focus=True):
@@ -52,7 +52,7 @@ class QueuedMessages(Static, can_focus=True):
         self._cursor = 0
 
     def show(self, waiting: Sequence[Waiting]) -> None:
-        """Draw the queue where it has changed."""
+        """Draw the queue if it has changed."""
         if tuple(waiting) == self.waiting:
             return
         self.waiting = tuple(waiting)

@@ -1,5 +1,5 @@
-"""What could complete the text in the prompt: commands and their values, commands from files, files of the workspace,
-and what MCP servers offer. Files are read in the background; the list is drawn by `Completions`.
+"""Completions of the text in the prompt: commands and their values, commands from files, files of the
+workspace, and offers of MCP servers. Files are read in the background; the list is drawn by `Completions`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Suggesting:
         """Commands of the operator's own and of the checkout, as they were last read; None: never."""
         self._files: FileIndex | None = None
         self._under_way: set[str] = set()
-        """What is being read."""
+        """The task that reads."""
 
     def __call__(self, typed: str) -> Sequence[Completion]:
         found = suggestions(typed, self._values_of) if typed.startswith("/") else []
@@ -84,7 +84,7 @@ class Suggesting:
         return [] if self.from_files is None else self.from_files.suggestions(typed)
 
     def _files_of(self, session: Session, before: str, typed: str) -> list[Completion]:
-        """Files of the workspace that fit; read where they are not known yet, or were read long ago."""
+        """Files of the workspace that fit; read if they are not known yet, or were read long ago."""
         index = self._files = self._files or FileIndex(Path(session.state.session.workspace))
 
         async def reading() -> None:

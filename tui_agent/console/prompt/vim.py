@@ -1,7 +1,7 @@
 """Vim's keys for a text area: its modes, motions, operators, text objects, counts, and one register.
 
-`VimKeys` gets the keys of normal and visual mode and changes the text area; in insert mode only Esc is its own. Where a
-motion leads is found in `vim_text`.
+`VimKeys` gets the keys of normal and visual mode and changes the text area; in insert mode only Esc is its
+own. `vim_text` finds the target of a motion.
 """
 
 from __future__ import annotations
@@ -33,11 +33,13 @@ AWAITING = frozenset("gfFtTr")
 """Keys that need another one to be a command."""
 
 OPENERS = {"/": "/", ":": "/", "!": "!", "@": "@"}
-"""What is typed into an empty prompt also in normal mode, by its key: it begins a command or a name."""
+"""Characters that are typed into an empty prompt even in normal mode, by their key: they begin a command or a
+name.
+"""
 
 
 class VimMode(StrEnum):
-    """What a letter does: it is typed, it is a command, or a command for what is selected."""
+    """The meaning of a letter: it is typed, it is a command, or a command for the selection."""
 
     INSERT = "INSERT"
     NORMAL = "NORMAL"
@@ -57,13 +59,13 @@ SHORT_FOR = {"D": "d$", "C": "c$", "Y": "yy", "s": "cl", "S": "cc"}
 """An operator with its motion, by the one key that stands for both."""
 
 ON_SELECTED = {"x": "d", "s": "c", "u": "gu", "U": "gU", "~": "g~"}
-"""The operators that have a key of their own where something is selected."""
+"""The operators that have a key of their own if something is selected."""
 
 ON_SELECTED_LINES = {"D": "d", "X": "d", "C": "c", "S": "c", "R": "c", "Y": "y"}
 """The operators for all lines of the selection."""
 
 ARROWS = {"left": "h", "right": "l", "up": "k", "down": "j", "home": "0", "end": "$"}
-"""The motions of keys that are the text area's own where nothing is selected."""
+"""The motions of keys that are the text area's own if nothing is selected."""
 
 
 def same_amount(text: str, span: TextSpan) -> list[str]:
@@ -92,7 +94,7 @@ class VimKeys:
             "gU": partial(self._recase, to=str.upper),
             "g~": partial(self._recase, to=str.swapcase),
         }
-        """What is done with a part of the text, by the key that waits for a motion; the number is a count."""
+        """The operation on a part of the text, by the key that waits for a motion; the number is a count."""
         self._on_selected = self._operators | {
             "J": self._join_lines,
             "p": self._put_in_place,
@@ -108,7 +110,7 @@ class VimKeys:
         self._selected: tuple[VimMode, int, int] | None = None
         """The last selection, for `gv`."""
         self._register = ("", False)
-        """What was cut or copied last, and whether it is whole lines."""
+        """The text that was cut or copied last, and a mark for whole lines."""
         self._keys: list[str] = []
         """Of the command that is being typed."""
         self._change: tuple[list[str], str] = ([], "")
@@ -124,12 +126,12 @@ class VimKeys:
 
     @property
     def pending(self) -> str:
-        """What was typed of a command that is not complete."""
+        """The typed part of a command that is not complete."""
         return f"{self._outer}{self._operator}{self._count}{self._prefix}"
 
     @property
     def selected_text(self) -> str:
-        """What is selected in visual mode, with the character under the cursor."""
+        """The selection in visual mode, with the character under the cursor."""
         start, end, _ = self._span() if self.mode.selects else TextSpan(0, 0)
         return self._text[start:end]
 
@@ -139,7 +141,7 @@ class VimKeys:
         self.mode = VimMode.INSERT
 
     def follow(self) -> bool:
-        """End visual mode where the mouse, a paste or another text took the selection away; whether that is so."""
+        """End visual mode if the mouse, a paste or another text took the selection away. True if so."""
         gone = self.mode.selects and self._area.selection != self._shown()
         if gone:
             self._forget()
@@ -147,7 +149,7 @@ class VimKeys:
         return gone
 
     def take(self, event: events.Key) -> bool:
-        """Whether the key was one of Vim's here; then it has done its work. Other keys are as without Vim."""
+        """Do the work of the key if it is one of Vim's here. True if so; other keys are as without Vim."""
         if self.mode is VimMode.INSERT:
             if event.key != "escape":
                 return False
@@ -221,7 +223,7 @@ class VimKeys:
             self._around = (self._text[: self._at], self._text[self._at :])
 
     def _moved(self, key: str, count: int | None) -> bool:
-        """Whether the key is a motion; then the cursor has moved."""
+        """Move the cursor if the key is a motion. True if so."""
         moved = self._motion(key, count)
         if moved is None:
             return False
@@ -432,7 +434,7 @@ class VimKeys:
     # --- what is selected -------------------------------------------------------------------------------------
 
     def _marked(self, key: str) -> bool:
-        """Whether the key says what is selected; then it is."""
+        """Select if the key names a selection. True if so."""
         at, selecting, chosen = self._at, self.mode.selects, VISUAL_MODES.get(key)
         if key == "gv" and self._selected is not None:
             self.mode, anchor, head = self._selected
@@ -452,7 +454,9 @@ class VimKeys:
         return True
 
     def _object(self, key: str) -> TextSpan | None:
-        """What a text object selects: itself; where more than one character is selected, up to the next one too."""
+        """The selection of a text object: itself; if more than one character is selected, up to the next one
+        too.
+        """
         text, at = self._text, self._at
         more = at > self._anchor
         named = text_object(text, min(len(text), at + more), key)
@@ -465,14 +469,14 @@ class VimKeys:
         self._go(head)
 
     def _span(self) -> TextSpan:
-        """What is selected."""
+        """The selection."""
         start, end = sorted((self._anchor, self._head))
         if self.mode is VimMode.LINES:
             return whole_lines(self._text, start, end)
         return TextSpan(start, min(len(self._text), end + 1))
 
     def _shown(self) -> Selection:
-        """What the text area shows as selected; the character under its cursor is seen as such too."""
+        """The selection that the text area shows; the character under its cursor is seen as part of it."""
         start, end, linewise = self._span()
         if self._head < self._anchor:
             return Selection(self._location(end), self._location(start))
@@ -530,7 +534,7 @@ class VimKeys:
         self._go(start + len(text))
 
     def _rewrite(self, span: TextSpan, text: str) -> None:
-        """Put another text in the place of a part; nothing where it is the same."""
+        """Put another text in the place of a part; nothing if it is the same."""
         if text != self._text[span.start : span.end]:
             self._replace(span.start, span.end, text)
 

@@ -1,4 +1,4 @@
-"""Where Vim's motions lead in a text, and what its text objects name there: offsets from offsets, nothing else."""
+"""Targets of Vim's motions in a text, and extents of its text objects: offsets from offsets, nothing else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 
 class Motion(NamedTuple):
-    """Where a motion leads. An operator takes the text up to there, with it (`inclusive`), or all lines between."""
+    """The target of a motion. An operator takes the text up to it, with it (`inclusive`), or all lines
+    between.
+    """
 
     to: int
     linewise: bool = False
@@ -23,7 +25,8 @@ class TextSpan(NamedTuple):
     linewise: bool = False
 
 
-# --- where motions lead ---------------------------------------------------------------------------------------
+# --- targets of motions
+# ---------------------------------------------------------------------------------------
 
 
 def line_start(text: str, at: int) -> int:
@@ -50,7 +53,7 @@ def _kind(character: str) -> int:
 
 
 def _big(character: str) -> int:
-    """The kind of a character where only spaces part words."""
+    """The kind of a character if only spaces part words."""
     return min(1, _kind(character))
 
 
@@ -106,7 +109,7 @@ def lines_on(text: str, at: int, count: int) -> int:
 
 
 def line_number(text: str, number: int) -> int:
-    """The first character that is no space of line `number`, from 1; of the last one where there are fewer."""
+    """The first character that is no space of line `number`, from 1; of the last one if there are fewer."""
     start = 0
     for _ in range(number - 1):
         end = line_end(text, start)
@@ -123,9 +126,9 @@ def _repeated(step: Callable[[str, int], int], text: str, at: int, count: int) -
 
 
 def character_on(text: str, at: int, key: str, times: int, *, again: bool = False) -> int | None:
-    """Where `f`, `F`, `t` or `T` with its character leads in the line; None where that is not there so often.
+    """The target of `f`, `F`, `t` or `T` with its character in the line; None if that is not there so often.
 
-    `again`: from where it led before, so that `t` goes on to the next one.
+    `again`: from its earlier target, so that `t` goes on to the next one.
     """
     how, wanted = key[0], key[1]
     short = {"t": 1, "T": -1}.get(how, 0)
@@ -160,11 +163,12 @@ _MOTIONS: dict[str, _Steps] = {
     "gg": lambda text, _, times: line_number(text, times),
     "G": lambda text, _, times: line_number(text, times),
 }
-"""Where each leads in a text from an offset, so many times; the lines of `gg` and `G` are counted from 1."""
+"""The target of each in a text from an offset, so many times; the lines of `gg` and `G` are counted from 1.
+"""
 
 
 def motion(key: str, text: str, at: int, count: int | None, *, again: bool = False) -> Motion | None:
-    """Where the motion `key` leads from offset `at`; None: it is no motion. `count` None: none was typed."""
+    """The target of the motion `key` from offset `at`; None: it is no motion. `count` None: none was typed."""
     if len(key) == 2 and key[0] in "fFtT":
         place = character_on(text, at, key, count or 1, again=again)
         return None if place is None else Motion(place, inclusive=key[0] in "ft")
@@ -199,7 +203,7 @@ def extent(text: str, at: int, moved: Motion, key: str, operator: str) -> TextSp
 
 
 def on_character(text: str, at: int) -> int:
-    """Where the cursor stands outside of insert mode: on a character, and not behind the last one of a line."""
+    """The place of the cursor outside of insert mode: on a character, and not behind the last one of a line."""
     return at - 1 if at == line_end(text, at) and at > line_start(text, at) else at
 
 
@@ -209,7 +213,7 @@ _PAIRS = {opener: pair for pair in ("()", "[]", "{}", "<>") for opener in pair} 
 
 
 def text_object(text: str, at: int, key: str) -> TextSpan | None:
-    """What `iw`, `a"`, `i(`, `ip`, … name around offset `at`; None: nothing."""
+    """The extent of `iw`, `a"`, `i(`, `ip`, … around offset `at`; None: nothing."""
     if len(key) != 2 or key[0] not in "ia":
         return None
     around, what = key[0] == "a", key[1]

@@ -52,7 +52,7 @@ class BackgroundScreen(ReadingScreen[str]):
         yield from self._shown
 
     def on_mount(self) -> None:
-        """What they printed is read in a thread: a disk may be slow."""
+        """Their output is read in a thread: a disk may be slow."""
         self._read()
         self.set_interval(1.0, self._read)
 

@@ -45,9 +45,9 @@ class Catalog(FramedScreen[Result], Generic[Row, Result]):
 
     low = 24
     nothing = "Nothing fits."
-    """What stands there where nothing is listed."""
+    """The text in place of an empty list."""
     of_no_row = frozenset({"escape"})
-    """Keys that do something where nothing is listed: only they are named then."""
+    """Keys that work on an empty list: only they are named then."""
 
     def __init__(self, title: str, placeholder: str, rows: CursorList[Row], hints: Sequence[Hint]) -> None:
         super().__init__(title)
@@ -71,7 +71,7 @@ class Catalog(FramedScreen[Result], Generic[Row, Result]):
         raise NotImplementedError
 
     def about(self, row: Row) -> Content:
-        """What is known of a row."""
+        """Details of a row."""
         raise NotImplementedError
 
     def action_take(self) -> None:
@@ -79,7 +79,7 @@ class Catalog(FramedScreen[Result], Generic[Row, Result]):
         raise NotImplementedError
 
     def put(self, rows: Sequence[Row], cursor: int | None = None) -> None:
-        """List these; the cursor stays where it is, as far as it can."""
+        """List these; the cursor keeps its place, as far as it can."""
         self.list.rows = rows
         self.set_class(not rows, "-empty")
         self.query_one(KeyHints).show([hint for hint in self._hints if rows or hint.key in self.of_no_row])

@@ -1,4 +1,5 @@
-"""What the live screen and the replay share: the outline of the first paint, the dashboard, the keys of commands.
+"""The common part of the live screen and the replay: the outline of the first paint, the dashboard, the keys
+of commands.
 
 A screen over this adds its clock and its own widgets; what its commands do is its `commands`' to know.
 """
@@ -43,7 +44,7 @@ DASHBOARD_MODULES = (
     "tui_agent.console.commands.host",
     "tui_agent.console.prompt.queued",
 )
-"""What the screen lacks after its first paint."""
+"""Parts that the screen lacks after its first paint."""
 
 Result = TypeVar("Result")
 
@@ -74,7 +75,7 @@ class DashboardScreen(Tab):
         self.dashboard: Dashboard | None = None
         self.status: StatusLine | None = None
         self.card_host: CardHost | None = None
-        """Where questions are answered; None: they only stand in the conversation."""
+        """The host of cards for questions; None: questions only stand in the conversation."""
 
     def draw(self) -> None:
         """Draw the state; called at most so often a second."""
@@ -127,7 +128,7 @@ class DashboardScreen(Tab):
             line.show(hints)
 
     def usual_hints(self) -> Sequence[Hint]:
-        """The keys of the last line, where there is one tab."""
+        """The keys of the last line, if there is one tab."""
         raise NotImplementedError
 
     def came_to_front(self) -> None:
@@ -155,18 +156,18 @@ class DashboardScreen(Tab):
     async def ask(self, screen: Screen[Result]) -> Result:
         """Show a screen over this one and wait for what it is dismissed with; over another tab it never stands.
 
-        Raises `CancelledError` where such a screen is open: its key was pressed twice before it was there.
+        Raises `CancelledError` if such a screen is open: its key was pressed twice before it was there.
         """
         if self.is_open(type(screen)):
             raise asyncio.CancelledError
         return await self.app.push_screen_wait(screen, mode=self.id)
 
     def is_open(self, kind: type[Screen[Any]]) -> bool:
-        """Whether such a screen stands over this one."""
+        """True if such a screen stands over this one."""
         return self.app.current_mode == self.id and type(self.app.screen) is kind
 
     def fit(self, size: Size) -> None:
-        """Give up what is least needed where there is little room."""
+        """Give up the parts that are least needed if there is little room."""
         self.set_class(size.height < LOW_HEIGHT, "-low")
         self.set_class(size.height < TINY_HEIGHT, "-tiny")
         if self.dashboard is not None:
@@ -239,7 +240,7 @@ class DashboardScreen(Tab):
 
     @property
     def conversation(self) -> Conversation | None:
-        """What a text can be found in."""
+        """Entries in which a text can be found."""
         return None if self.state is None else self.state.conversation
 
     def on_conversation_pane_unmarked(self) -> None:
@@ -266,7 +267,7 @@ class DashboardScreen(Tab):
             self.app.remember(panes=str(self.dashboard.chosen), **self.dashboard.sizes.words())
 
     def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
-        """As in Textual, where a selection of text begins; an edge that the mouse moves begins none."""
+        """Begin a selection of text as Textual does; an edge that the mouse moves begins none."""
         if self.dashboard is not None and self.dashboard.edge_at(x, y) is not None:
             return None, None
         return super().get_widget_and_offset_at(x, y)

@@ -1,4 +1,4 @@
-"""The changes of a run, file by file: old beside new where the terminal is wide, else one below the other."""
+"""The changes of a run, file by file: old beside new if the terminal is wide, else one below the other."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class FileList(CursorList[FileDiff]):
 
 
 class Drawing(NamedTuple):
-    """What decides how a file's changes are drawn."""
+    """Values on which the drawing of a file's changes depends."""
 
     file: FileDiff
     width: int
@@ -159,7 +159,7 @@ class DiffScreen(FramedScreen[None]):
         self._pane.focus()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Keys are named where they do something: one for other files where there are some."""
+        """Keys are named if they do something: one for other files if there are some."""
         self.call_after_refresh(self._name_keys)
 
     def _name_keys(self) -> None:

@@ -26,14 +26,14 @@ class Selection(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What is said about the values as they stand, and whether they may be taken."""
+    """Words about the present values, and a mark if they may be taken."""
 
     text: str
     right: bool = True
 
 
 Values = tuple[str, ...]
-"""The line of text where there is one, then the choices."""
+"""The line of text if there is one, then the choices."""
 
 
 class FieldScreen(FramedScreen[bool]):
@@ -92,7 +92,7 @@ class FieldScreen(FramedScreen[bool]):
         yield self._message
 
     def on_mount(self) -> None:
-        """What there is to say about the values as they are; nothing typed is nothing wrong."""
+        """Words about the present values; an empty field is no fault."""
         self._show()
         self._message.remove_class("-wrong")
 
@@ -115,7 +115,7 @@ class FieldScreen(FramedScreen[bool]):
 
     @work(exclusive=True, group="take")
     async def action_accept(self) -> None:
-        """Take the values where they are right."""
+        """Take the values if they are right."""
         if not self._judge(self.values).right:
             self._show()
             return

@@ -1,6 +1,6 @@
 """Looking for a text in a conversation: every block that has it, newest first, by the first line that does.
 
-It knows entries only; where a block stands is found by the screen that asked.
+It knows entries only; the screen that asked finds the place of a block.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class FindScreen(PickScreen):
         self._sought = sought
 
     def on_mount(self) -> None:
-        """What was looked for last is looked for again, until something else is typed."""
+        """The last search is repeated until something else is typed."""
         super().on_mount()
         field = self.query_one(Input)
         field.value = self._sought

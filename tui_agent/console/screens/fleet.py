@@ -1,4 +1,5 @@
-"""The board of many runs: where each stands, one inbox for all their questions, and the way into each of them.
+"""The board of many runs: the state of each, one inbox for all their questions, and the way into each of
+them.
 
 It draws what a fleet, or a folder of growing sessions, says of its runs, and holds none of their states.
 """
@@ -110,7 +111,7 @@ class FleetScreen(DashboardScreen):
         self.app.use_keys(self._settings)
 
     async def _carry_out(self) -> None:
-        """What ends it is said."""
+        """Its end is told."""
         from tui_agent.cluster import ClusterError
 
         try:
@@ -196,7 +197,7 @@ class FleetScreen(DashboardScreen):
         self._say("#board-foot", text)
 
     def _say(self, place: str, text: str) -> None:
-        """Write it there, where another text stands."""
+        """Write it there, if another text stands there."""
         if self._said.get(place) != text:
             self._said[place] = text
             self.query_one(place, Static).update(Content(text), layout=False)
@@ -228,7 +229,7 @@ class FleetScreen(DashboardScreen):
         return () if self.fleet is None else self.fleet.runs
 
     def questions_of(self, session_id: str) -> Sequence[AnyQuestion]:
-        """What the run of this session asks."""
+        """The question of this session's run."""
         return [
             question
             for run in self._own_runs

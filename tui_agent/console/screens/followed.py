@@ -1,6 +1,6 @@
 """The panes of a session that another process writes, as it grows: the replay's screen, which stays at the end.
 
-Where the session is a run of a fleet, its questions are answered here, on the cards that every session has.
+If the session is a run of a fleet, its questions are answered here, on the cards that every session has.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class FollowedScreen(ReplayScreen):
 
     @property
     def asked(self) -> Sequence[AnyQuestion]:
-        """What this run asks; the board counts it."""
+        """The question of this run; the board counts it."""
         return [question for tab in self.app.tabs for question in tab.questions_of(self.session_id)]
 
     def draw(self) -> None:
@@ -116,7 +116,7 @@ class FollowedScreen(ReplayScreen):
     # --- the tab ----------------------------------------------------------------------------------------------
 
     def action_board(self) -> None:
-        """Show the board, where there is one."""
+        """Show the board, if there is one."""
         board = next((tab for tab in self.app.tabs if tab.is_board), None)
         if board is not None:
             self.app.show_tab(board)

@@ -195,7 +195,7 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
         return text.strip()
 
     def on_text_area_changed(self, _: TextArea.Changed) -> None:
-        """Another answer moves the point to where the question is open."""
+        """Another answer moves the point to the event at which the question is open."""
         self.query_one("#place", Static).update(self._place())
 
     def action_read(self, pages: int) -> None:

@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 
 
 class FramedScreen(ModalScreen[Result]):
-    """What `inside` makes, in a frame as high as that."""
+    """The lines of `inside`, in a frame of their height."""
 
     DEFAULT_CSS = """
     FramedScreen {

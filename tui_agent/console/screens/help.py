@@ -1,4 +1,6 @@
-"""The help screen: what is where on the screen, then keys and commands from the registry, and what each pane shows."""
+"""The help screen: the places on the screen, then keys and commands from the registry, and the content of
+each pane.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ Rows = Sequence[tuple[str, str]]
 _NAMED = re.compile(r"\{([a-z-]+)\}")
 
 READABLE = 76
-"""Cells in which a section can be read well; where there is room for two, they stand side by side."""
+"""Cells in which a section can be read well; if there is room for two, they stand side by side."""
 
 GAP = " " * 3
 
@@ -173,7 +175,7 @@ def _keyed(text: str) -> str:
 
 
 def help_lines(shown: Sequence[tuple[str, Rows]], width: int) -> list[Line]:
-    """Sections below each other, the later ones beside the first where there is room for both."""
+    """Sections below each other, the later ones beside the first if there is room for both."""
     if width < 2 * READABLE + len(GAP):
         return section_lines(shown, width)
     half = (width - len(GAP)) // 2

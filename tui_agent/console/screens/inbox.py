@@ -33,7 +33,7 @@ HINTS = (Hint("Enter", "go to its card", "enter"), CLOSE, Hint("↑↓", "choose
 
 
 class InboxList(CursorList[Item]):
-    """Two lines an item: how long it waits, what kind it is and where; then what it asks."""
+    """Two lines an item: its waiting time, its kind and its session; then its question."""
 
     DEFAULT_CSS = """
     InboxList { height: auto; min-height: 1; background: $surface; }

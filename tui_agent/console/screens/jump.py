@@ -21,7 +21,7 @@ OTHERS = {"card": "q", "prompt": "p"}
 
 
 class Target(NamedTuple):
-    """A place to go to: its name, its letter, how it is called, and where that is drawn."""
+    """A place to go to: its name, its letter, its title, and the position of the title."""
 
     name: str
     letter: str
@@ -82,7 +82,7 @@ class JumpScreen(ModalScreen["str | None"]):
             yield label
 
     def on_mount(self) -> None:
-        """The letters are where the panes are now."""
+        """Each letter stands at its pane's present place."""
         self._drawn_for = self.app.size
 
     def on_resize(self, event: events.Resize) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tui_agent.config.user_file import UserFile
 
 PROMPT_EDITS = frozenset(f"ctrl+{letter}" for letter in "adefkuvwxyz")
-"""Keys that edit the prompt's text, where no action has them."""
+"""Keys that edit the prompt's text, if no action has them."""
 
 
 class KeyList(CursorList[AnyCommand]):
@@ -47,7 +47,7 @@ class KeyList(CursorList[AnyCommand]):
 
 
 class KeyCapture(FramedScreen["str | None"]):
-    """Waits for a key. Dismissed with it; with None where Esc was pressed."""
+    """Waits for a key. Dismissed with it; with None if Esc was pressed."""
 
     DEFAULT_CSS = """
     KeyCapture {
@@ -86,7 +86,7 @@ class KeyCapture(FramedScreen["str | None"]):
 
 
 class KeysScreen(Catalog[AnyCommand, None]):
-    """What is typed is looked for in names, keys and meanings."""
+    """The typed text is looked for in names, keys and meanings."""
 
     DEFAULT_CSS = """
     KeysScreen > Vertical { max-width: 160; }
@@ -136,7 +136,7 @@ class KeysScreen(Catalog[AnyCommand, None]):
         )
 
     def check(self, command: AnyCommand, key: str) -> tuple[str, bool]:
-        """What there is to say about a key for an action, and whether the action can have it."""
+        """Words about a key for an action, and a mark if the action can have it."""
         problem = key_problem(key, command.name)
         if problem:
             return f"{problem[0].upper()}{problem[1:]}.", False

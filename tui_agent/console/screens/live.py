@@ -90,7 +90,7 @@ class LiveScreen(DashboardScreen):
         self._made: LiveParts | None = None
         self._captions: Captions | None = None
         self._hinted: object = None
-        """What the keys of the last line were chosen for."""
+        """The values for which the keys of the last line were chosen."""
 
     # --- its parts ------------------------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ class LiveScreen(DashboardScreen):
         return ImageWarning(self.live, partial(self.run_worker, group="images", exclusive=True), self.warn)
 
     def compose(self) -> ComposeResult:
-        """What the first paint shows: outlines and the keys; another tab has the prompt at once."""
+        """The first paint: outlines and the keys; another tab has the prompt at once."""
         yield self.splash
         yield self.prompt if self.app.takes_input else PromptOutline()
         yield KeyHints(live_hints())
@@ -159,7 +159,7 @@ class LiveScreen(DashboardScreen):
         await self.mount(parts.own_output, parts.queued, parts.completions, before=parts.prompt)
 
     def _works_elsewhere(self) -> bool:
-        """Whether the operator is in a pane or on a screen above."""
+        """True if the operator is in a pane or on a screen above."""
         return self.app.screen is not self or self.focused not in (None, self.prompt)
 
     async def explain_with(self, captions: Sequence[Caption]) -> None:
@@ -304,8 +304,8 @@ class LiveScreen(DashboardScreen):
     def set_focus(
         self, widget: Widget | None, scroll_visible: bool = True, from_app_focus: bool = False
     ) -> None:
-        """Give the keys to a widget; to the prompt where Textual would give them to none, as after a report of the
-        mouse from outside the screen.
+        """Give the keys to a widget; to the prompt if Textual would give them to none, as after a report of
+        the mouse from outside the screen.
         """
         if widget is None and self.app.app_focus and self.prompt.is_attached:
             widget = self.prompt
@@ -313,7 +313,9 @@ class LiveScreen(DashboardScreen):
         self._say_keys()
 
     def get_focusable_widget_at(self, x: int, y: int) -> Widget | None:
-        """What takes the keys when it is clicked: a card or a field. A click in a pane acts there and takes none."""
+        """The widget that takes the keys when it is clicked: a card or a field. A click in a pane acts there
+        and takes none.
+        """
         widget = super().get_focusable_widget_at(x, y)
         return None if self._is_pane(widget) else widget
 
@@ -325,9 +327,10 @@ class LiveScreen(DashboardScreen):
         return self.focused in (None, self.parts.queued) or self._is_pane(self.focused)
 
     def on_key(self, event: events.Key) -> None:
-        """A character that means nothing where the focus is begins a message.
+        """A character that means nothing to the focused widget begins a message.
 
-        One that still came to the pane where the focus was belongs to the message too, whatever it means there.
+        One that still came to the pane that had the focus belongs to the message too, whatever it means
+        there.
         """
         begins = self._focus_takes_no_text and event.key not in self.active_bindings
         late = self.focused is self.prompt and not self.prompt.commanded
@@ -337,7 +340,7 @@ class LiveScreen(DashboardScreen):
             self.prompt.insert(event.character or "")
 
     def on_paste(self, event: events.Paste) -> None:
-        """A paste where the focus takes no text goes into the prompt."""
+        """A paste goes into the prompt if the focused widget takes no text."""
         if self._focus_takes_no_text:
             event.stop()
             self.prompt.focus()
@@ -398,7 +401,7 @@ class LiveScreen(DashboardScreen):
             self.card_host.request(self.questions, state)
 
     def _moving(self, state: RunState) -> tuple[Callable[[], None] | None, int]:
-        """What moves by itself, and at which ticks: while a run waits for the operator the clock alone."""
+        """Parts that move by themselves, and their ticks: while a run waits for the operator the clock alone."""
         if state.compacting is not None or self.parts.own_command.run is not None:
             return self.redrawing.request, 1
         if not self.running:
@@ -432,7 +435,7 @@ class LiveScreen(DashboardScreen):
         return live_hints(word, under_way=state is not None and state.running, by_itself=by_itself)
 
     def _say_keys(self) -> None:
-        """Show the keys that matter now, where they are others than before."""
+        """Show the keys that matter now, if they are others than before."""
         if self._made is None or self.state is None:
             return
         hinted = self.usual_hints()
@@ -447,7 +450,9 @@ class LiveScreen(DashboardScreen):
         self._say_keys()
 
     def _ways_out(self) -> Iterator[tuple[str, Callable[[], object]]]:
-        """What Esc does, the first of these: its word for the last line, empty for none, and how."""
+        """Effects of Esc, of which the first possible one counts: its word for the last line ("": none), and
+        its function.
+        """
         if self.parts.completions.choice is not None:
             yield "close list", partial(self.parts.completions.offer, "")
         if self.dashboard is not None and self.dashboard.covers_conversation:
@@ -544,7 +549,7 @@ class LiveScreen(DashboardScreen):
             self.dashboard.page_conversation(event.step)
 
     def on_prompt_empty(self) -> None:
-        """Enter without a text goes to the card, where one waits; else on from a demo's caption."""
+        """Enter without a text goes to the card, if one waits; else on from a demo's caption."""
         if self.card_host is not None and self.card_host.card is not None:
             self.card_host.enter(at_once=False)
         elif self._captions is not None:
@@ -569,7 +574,7 @@ class LiveScreen(DashboardScreen):
     # --- cards ----------------------------------------------------------------------------------------------
 
     def go_to_card(self) -> None:
-        """Go to the card; where another tab has one, to the inbox; without any, skip the wait of a failed call."""
+        """Go to the card; if another tab has one, to the inbox; without any, skip the wait of a failed call."""
         card = None if self.card_host is None else self.card_host.card
         if card is None and self.state is not None and self.state.phase is Phase.BACKOFF:
             self.commands.run("skip-wait")
@@ -581,7 +586,7 @@ class LiveScreen(DashboardScreen):
             super().go_to_card()
 
     def on_card_typed_on(self, event: Card.TypedOn) -> None:
-        """What was typed or pasted at a card was meant for the prompt."""
+        """Text that was typed or pasted at a card was meant for the prompt."""
         self.prompt.focus()
         self.prompt.take_paste(event.text)
         if self.card_host is not None:

@@ -1,4 +1,4 @@
-"""What a live screen has beside its dashboard: the session, what waits for it, and the prompt with its completions.
+"""Parts of a live screen beside its dashboard: the session, its queue, and the prompt with its completions.
 
 Imported only once the first frame is out.
 """

@@ -32,7 +32,7 @@ SIGN = 2
 
 
 class PickList(CursorList[Row]):
-    """A name a line, and what is said about it: behind it, or below it where a line is too short for one of them."""
+    """A name a line, and the text about it: behind it, or below it if a line is too short for one of them."""
 
     DEFAULT_CSS = """
     PickList { height: auto; min-height: 1; background: $surface; }
@@ -93,8 +93,8 @@ class PickScreen(FramedScreen[Any]):
         written: Callable[[str], Row | None] | None = None,
         without: str = "close",
     ) -> None:
-        """`remark` stands above the list; `written` makes a last row of what is typed, where that is a choice;
-        `without`: what it means to choose nothing.
+        """`remark` stands above the list; `written` makes a last row of the typed text, if that is a choice;
+        `without`: the meaning of choosing nothing.
         """
         super().__init__(title, ("Enter", "take"), ("Esc", without), ("↑↓", "choose"))
         self._rows = rows
@@ -116,7 +116,7 @@ class PickScreen(FramedScreen[Any]):
         self.query_one(Input).focus()
 
     def on_resize(self, event: events.Resize) -> None:
-        """What stands above the list stays in sight."""
+        """The remark above the list stays in sight."""
         around = AROUND + (MOST_OF_REMARK if self._remark else 0)
         self._list.styles.max_height = max(2, event.size.height - around)
 

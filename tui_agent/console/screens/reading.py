@@ -36,7 +36,7 @@ class ScrolledText(VerticalScroll, can_focus=False):
 
 
 class ReadingScreen(FramedScreen[Result]):
-    """What `text` makes, above `choices`."""
+    """The lines of `text`, above `choices`."""
 
     DEFAULT_CSS = """
     ReadingScreen {

@@ -38,7 +38,7 @@ READ_WAIT = 0.05
 
 
 STOP_WORDS = {"error": "error", "verdict": "verdict", "escalation": "question"}
-"""What can be gone to by a key, and how it is called."""
+"""Kinds of places with a key of their own, and their names."""
 
 
 def own_hints() -> list[Hint]:
@@ -70,7 +70,7 @@ def _stop_bindings() -> list[BindingType]:
 
 
 def _shows(state: RunState, seq: int) -> bool:
-    """Whether the block of an event is complete."""
+    """True if the block of an event is complete."""
     return any(entry.seq == seq for entry in reversed(state.conversation.entries))
 
 
@@ -105,7 +105,7 @@ class ReplayScreen(DashboardScreen):
         """A jump that waits until more of the session was read."""
 
     def shown(self) -> tuple[Recorded, Player] | None:
-        """What is played, and where; None as long as it is being opened."""
+        """The player, with its position; None as long as the session is being opened."""
         return None if self.recorded is None or self.player is None else (self.recorded, self.player)
 
     @property
@@ -118,7 +118,7 @@ class ReplayScreen(DashboardScreen):
 
     @property
     def asked(self) -> Sequence[AnyQuestion]:
-        """What can be answered here."""
+        """The question that can be answered here."""
         return ()
 
     @property
@@ -131,7 +131,7 @@ class ReplayScreen(DashboardScreen):
         )
 
     def show_event(self, seq: int, words: Sequence[str]) -> None:
-        """Go there; where the block is not complete yet, on to the event that completes it."""
+        """Go there; if the block is not complete yet, on to the event that completes it."""
         player = self.player
         if player is None or not seq:
             return
@@ -224,7 +224,7 @@ class ReplayScreen(DashboardScreen):
     # --- drawing --------------------------------------------------------------------------------------------
 
     def draw(self) -> None:
-        """The state at the position, at the session's own time; the one before where it is still being read."""
+        """The state at the position, at the session's own time; the one before if it is still being read."""
         player = self.player
         if player is None or self.dashboard is None or self.status is None or self._scrubber is None:
             return
@@ -245,7 +245,7 @@ class ReplayScreen(DashboardScreen):
             self._scrubber.show(player)
 
     def stands_still(self, state: RunState) -> bool:
-        """Whether time does not go on."""
+        """True if time does not go on."""
         return self.player is None or not self.player.playing
 
     # --- the clock ------------------------------------------------------------------------------------------

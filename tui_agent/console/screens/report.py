@@ -41,7 +41,7 @@ class ReportPane(LinePane):
 
 
 class ReportScreen(ModalScreen[None]):
-    """The lower edge names the keys that scroll where they do."""
+    """The lower edge names the keys that scroll if they do."""
 
     DEFAULT_CSS = """
     ReportScreen { align: center middle; }
@@ -57,7 +57,7 @@ class ReportScreen(ModalScreen[None]):
         *,
         moves: bool = False,
     ) -> None:
-        """`lines` makes them for a width in cells, anew every second where the report `moves`."""
+        """`lines` makes them for a width in cells, anew every second if the report `moves`."""
         super().__init__()
         self._moves = moves
         self.pane = ReportPane(lines)

@@ -62,7 +62,7 @@ class RewindList(CursorList[RewindChoice]):
 
 
 class Preview(CardBody):
-    """What the chosen rewind would change."""
+    """Changes of the chosen rewind."""
 
     DEFAULT_CSS = """
     Preview { height: 1fr; max-height: 100%; min-height: 1; margin-top: 1; }
@@ -129,7 +129,7 @@ class RewindScreen(FramedScreen["RewindPlan | None"]):
 
     @property
     def scope(self) -> Scope:
-        """What goes back: what was chosen, as far as the point has it."""
+        """The parts that go back: the chosen ones, as far as the point has them."""
         point = self._point
         if point is None:
             rewound = self._session.state.rewound

@@ -1,5 +1,6 @@
-"""The permission rules in force: where each comes from, what it covers, how often it was used; to try out, add, change
-and take back. Rules of a checkout's file, of variables and of options are shown, and changed where they stand.
+"""The permission rules in force: the source, the coverage and the uses of each; to try out, add, change and
+take back. Rules of a checkout's file, of variables and of options are shown here, and changed only at their
+source.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class RuleRow(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """Where it is from, in a few words."""
+        """Its source, in a few words."""
         return one_line(self.placed.place if self.placed.scope else Path(self.rule.origin).name)
 
 
@@ -86,7 +87,7 @@ def short(path: str) -> str:
 
 
 class RulesScreen(Catalog[RuleRow, None]):
-    """What is typed is tried out on the rules."""
+    """The typed call is tried out on the rules."""
 
     of_no_row = Catalog.of_no_row | {"ctrl+n"}
 
@@ -137,7 +138,7 @@ class RulesScreen(Catalog[RuleRow, None]):
         self.put(rows, next(wanted, None))
 
     def describe(self) -> None:
-        """What becomes of what was typed, part by part; otherwise the rule under the cursor."""
+        """The decision on the typed call, part by part; without one the rule under the cursor."""
         if self._judged is not None:
             self.known.update(judgement_in_words(self._judged))
         elif not self.list.rows:
@@ -193,7 +194,7 @@ class RulesScreen(Catalog[RuleRow, None]):
             self._list()
 
     async def _save(self, text: str, decision: Decision, scope: str, before: RuleRow | None) -> str:
-        """What is wrong; empty: it holds from now on."""
+        """The fault; empty: the rule holds from now on."""
         try:
             if before is None:
                 await self._rules.make(text, decision, scope)
@@ -223,7 +224,7 @@ class RulesScreen(Catalog[RuleRow, None]):
 
 
 def judged_rule(values: Values) -> Judged:
-    """What a rule that is being written would cover, or what is wrong with it."""
+    """The coverage of a rule that is being written, or its fault."""
     text, decision, _ = values
     try:
         rule = parse_rule(Decision(decision), text, "")
@@ -235,7 +236,7 @@ def judged_rule(values: Values) -> Judged:
 
 
 def judgement_in_words(judgement: Judgement) -> Content:
-    """What becomes of a call, and what says so for each part."""
+    """The decision on a call, and the source of it for each part."""
     meaning = {
         Decision.ALLOW: "it runs unasked",
         Decision.ASK: "you are asked",

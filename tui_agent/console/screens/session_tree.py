@@ -17,7 +17,9 @@ DEEPEST = 6
 
 
 class SessionBranch(NamedTuple):
-    """A session in the list. `branch`: the lines that lead to it from its parent; `hit`: where the words stand."""
+    """A session in the list. `branch`: the lines that lead to it from its parent; `hit`: the place of the
+    words.
+    """
 
     row: SessionRow
     branch: str = ""
@@ -25,8 +27,8 @@ class SessionBranch(NamedTuple):
 
 
 def entries(rows: Sequence[SessionRow], words: str, hits: Iterable[Hit]) -> list[SessionBranch]:
-    """The sessions (`rows`: the newest first) that hold all `words` in their title, id, workspace or model, and those
-    with a hit. A tree of forks stands where the newest of them would.
+    """The sessions (`rows`: the newest first) that hold all `words` in their title, id, workspace or model,
+    and those with a hit. A tree of forks stands in the place of its newest.
     """
     by_session = {hit.session_id: hit for hit in hits}
     wanted = words.lower().split()

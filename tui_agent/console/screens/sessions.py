@@ -102,7 +102,7 @@ class SessionList(CursorList[SessionBranch]):
 
 
 def _title(entry: SessionBranch, words: Sequence[str], weight: str) -> list[Span]:
-    """The title with what was looked for marked; a fork after where it left its parent."""
+    """The title with the sought words marked; a fork behind the point at which it left its parent."""
     row = entry.row
     spans = [Span(entry.branch, "muted")] if entry.branch else []
     if row.parent:
@@ -112,7 +112,7 @@ def _title(entry: SessionBranch, words: Sequence[str], weight: str) -> list[Span
 
 
 def _places(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
-    """Where the words stand first."""
+    """The first place of the words."""
     low = text.lower()
     return sorted((at, at + len(word)) for word in words if (at := low.find(word)) >= 0)
 
@@ -120,7 +120,7 @@ def _places(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
 def _from_near(
     text: str, places: Sequence[tuple[int, int]], width: int
 ) -> tuple[str, Sequence[tuple[int, int]]]:
-    """The text from shortly before its first place on, where that would not be seen in `width` characters."""
+    """The text from shortly before its first place on, if that would not be seen in `width` characters."""
     if not places or places[0][1] <= width:
         return text, places
     cut = max(0, places[0][0] - width // 4)
@@ -144,7 +144,7 @@ def _flat(text: str) -> str:
 
 
 def about(row: SessionRow, parent: str, lines: int) -> str:
-    """What is known of a session, in one line or several. `parent`: its title, where it is a fork."""
+    """Facts about a session, in one line or several. `parent`: its title, if it is a fork."""
     cost = "cost unknown" if row.cost is None else f"${row.cost:.2f}"
     first = [row.id, row.workspace, row.model, f"policy {row.policy}" if row.policy else ""]
     second = [
@@ -191,7 +191,7 @@ class SessionsScreen(Catalog[SessionBranch, "ChosenSession | None"]):
         self.nothing = "looking…"
 
     def on_mount(self) -> None:
-        """What the index knows at once, then what changed since."""
+        """The rows of the index at once, then the changes since."""
         self.run_worker(self._load(), exclusive=True, group="load")
 
     def on_resize(self, event: events.Resize) -> None:
@@ -248,7 +248,7 @@ class SessionsScreen(Catalog[SessionBranch, "ChosenSession | None"]):
         self.action_choose("resume")
 
     def action_choose(self, what: Literal["resume", "replay"]) -> None:
-        """Go on with the session, or watch it, from where something was found."""
+        """Go on with the session, or watch it, from the place of the find."""
         chosen = self._list.chosen
         if chosen is not None:
             at = chosen.hit.seq if chosen.hit is not None else 0
@@ -288,7 +288,7 @@ class SessionsScreen(Catalog[SessionBranch, "ChosenSession | None"]):
             self.notify(f"In the trash; agent-tui sessions restore {row.id} brings it back.", markup=False)
 
     async def _change(self, doing: Awaitable[None]) -> bool:
-        """Change a session, and list it as it is then. False where the disk or another program refused."""
+        """Change a session, and list it as it is then. False if the disk or another program refused."""
         try:
             await doing
         except SessionError as error:

@@ -1,5 +1,5 @@
-"""Every setting with its value, where that comes from, what it means and what is allowed; edited into the user's own
-file, whose comments and order stay.
+"""Every setting with its value, its source, its meaning and the values that are allowed; edited into the
+user's own file, whose comments and order stay.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def where(origin: str) -> str:
 
 
 class SettingsScreen(Catalog[SettingRow, None]):
-    """What is typed is looked for in names, meanings and groups."""
+    """The typed text is looked for in names, meanings and groups."""
 
     def __init__(self, file: UserFile, applied: Applied, open_elsewhere: Callable[[str], None]) -> None:
         """`open_elsewhere` opens the screen of a key that has one of its own."""
@@ -180,7 +180,7 @@ class SettingsScreen(Catalog[SettingRow, None]):
         return self._applied(row.key, settings)
 
     async def _save(self, row: SettingRow, text: str) -> str:
-        """What is wrong; empty: it is in the file."""
+        """The fault; empty: it is in the file."""
         try:
             settings = await asyncio.to_thread(lambda: self._file.set(row.key, toml_value(row.key, text)))
         except (ConfigError, SettingError) as error:

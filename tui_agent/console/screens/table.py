@@ -48,7 +48,7 @@ class TableScreen(FramedScreen[bool]):
         self.query_one(TextArea).focus()
 
     def on_text_area_changed(self) -> None:
-        """What was said was about the text before."""
+        """The remark was about the text before."""
         self._warned = False
         self._say("")
 
@@ -58,7 +58,7 @@ class TableScreen(FramedScreen[bool]):
 
     @work(exclusive=True, group="take")
     async def action_accept(self) -> None:
-        """Keep the text where it is right."""
+        """Keep the text if it is right."""
         field = self.query_one(TextArea)
         try:
             await self._take(field.text)

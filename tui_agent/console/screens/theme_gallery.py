@@ -27,7 +27,7 @@ PAUSE = 0.06
 
 
 class ThemeRow(NamedTuple):
-    """A theme, and where it comes from: agent-tui, yours, Textual."""
+    """A theme, and its source: agent-tui, yours, Textual."""
 
     name: str
     source: str

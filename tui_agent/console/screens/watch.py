@@ -162,7 +162,7 @@ class WatchScreen(FollowedScreen):
         return self.questions
 
     def _look_at_end(self) -> None:
-        """What is asked at the end; further back nothing is. Also in a tab that is not shown."""
+        """The question at the end; further back there is none. Also in a tab that is not shown."""
         player = self.player
         if player is not None and player.there:
             self._ask(player.state.asked if player.at_end else None)
@@ -205,7 +205,7 @@ class WatchScreen(FollowedScreen):
         return [*key_hints("help", "quit"), *own_hints()[1:3], *key_hints("panes", "jump", "find")]
 
     def kept(self, seq: int) -> Path:
-        """A saved session of what is known up to an event. Raises `SessionError` where it cannot be written."""
+        """A saved session of the events up to one. Raises `SessionError` if it cannot be written."""
         if self._watching is None:
             raise ValueError("The session is still being read.")
         return self._watching.kept(seq)

@@ -1,4 +1,4 @@
-"""What waits for the operator in any tab, the oldest first. Nothing here draws."""
+"""Questions that wait for the operator in any tab, the oldest first. Nothing here draws."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Item(NamedTuple):
 
     @property
     def asks(self) -> tuple[str, str]:
-        """What kind of question it is, and what it asks, in one line each."""
+        """The kind of question, and the question, in one line each."""
         match self.question:
             case ApprovalQuestion(asked=asked):
                 return "approve", f"{one_line(asked.tool)} {short_input(asked.tool, asked.input)}"

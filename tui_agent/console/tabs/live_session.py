@@ -52,7 +52,7 @@ class LiveSession:
 
     @property
     def has_open_run(self) -> bool:
-        """Not where the end is recorded, and what follows it alone is under way."""
+        """Not if the end is recorded, and only the work after it is under way."""
         state = self.state
         return self.running and not (state is not None and state.phase is Phase.DONE and not state.queue)
 
@@ -76,7 +76,7 @@ class LiveSession:
         return self.state is not None and waits_for_operator(self.state)
 
     def asks_a_server(self, text: str) -> bool:
-        """Whether the text asks for a prompt or a resource of an MCP server."""
+        """True if the text asks for a prompt or a resource of an MCP server."""
         return names_a_server(text, self.servers)
 
     @property

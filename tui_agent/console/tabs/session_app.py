@@ -1,4 +1,4 @@
-"""What a screen knows of its app: the tabs, each a session on a screen of its own, and how they are left.
+"""The app as a screen knows it: the tabs, each a session on a screen of its own, and the ways to leave them.
 
 A tab is a mode of Textual's: a stack of screens of its own, of which only the shown one is drawn. Its session, model
 host, journal and run go on whether it is shown or not.
@@ -151,7 +151,7 @@ class SessionApp(ThemedApp):
     # --- tabs -----------------------------------------------------------------------------------------------
 
     async def start_tab(self, screen: Tab) -> bool:
-        """Open the session of a tab. False where that cannot be done, which has been said."""
+        """Open the session of a tab. False if that cannot be done, which has been said."""
         from tui_agent.models.scenario_checks import ScenarioError
 
         try:
@@ -301,7 +301,7 @@ class SessionApp(ThemedApp):
         return UserFile(settings.user_file, self.arguments.overrides)
 
     def wear(self, settings: Settings) -> None:
-        """The colours that the settings of the first session want, where they are known already."""
+        """The colours that the settings of the first session want, if they are known already."""
         if settings.theme in self.theme_names and len(self.tabs) == 1:
             self.theme = settings.theme
 
@@ -351,7 +351,7 @@ class SessionApp(ThemedApp):
         self.exit(return_code=code)
 
     async def close_sessions(self) -> bool:
-        """End all runs and journals in good order. False where the disk refused; `exit_text` says so."""
+        """End all runs and journals in good order. False if the disk refused; `exit_text` says so."""
         await asyncio.gather(*(tab.settle() for tab in self.tabs))
         opened = [(tab.opened, tab.arguments) for tab in self.tabs if tab.opened is not None]
         for tab in self.tabs:

@@ -35,7 +35,7 @@ class Commands(Protocol):
         """Do what the command of this name does; long ones go on in the background."""
 
     def values_of(self, command: AnyCommand) -> Sequence[str]:
-        """What the command's argument can be."""
+        """Values of the command's argument."""
 
     @property
     def from_files(self) -> Sequence[CustomCommand]:
@@ -58,7 +58,7 @@ class Tab(SparingScreen):
     """Only the commands that make sense over a saved session are offered."""
 
     goes_on: ClassVar[bool] = True
-    """What is shown happens now: the operator is called for it."""
+    """The shown events happen now: the operator is called for them."""
 
     def __init__(self, arguments: ConsoleArguments, mode: str, host: HostOf) -> None:
         """`mode`: the app's name for the tab. `host` makes the commands of this screen, imported with its dashboard."""
@@ -93,7 +93,7 @@ class Tab(SparingScreen):
 
     @property
     def state(self) -> RunState | None:
-        """What is shown of a session; None: nothing, or not yet."""
+        """The shown state of a session; None: nothing, or not yet."""
         return None
 
     @property
@@ -108,7 +108,7 @@ class Tab(SparingScreen):
 
     @property
     def questions(self) -> Sequence[AnyQuestion]:
-        """What waits for the operator here."""
+        """The question that waits for the operator here."""
         return ()
 
     @property
@@ -132,17 +132,17 @@ class Tab(SparingScreen):
         return self.size.height // 2
 
     async def raise_prompt(self) -> None:
-        """Replace the outline of the prompt by the prompt, where the tab has one."""
+        """Replace the outline of the prompt by the prompt, if the tab has one."""
 
     def put_in_prompt(self, text: str) -> None:
-        """Offer a text for editing, where there is a prompt."""
+        """Offer a text for editing, if there is a prompt."""
 
     def questions_of(self, session_id: str) -> Sequence[AnyQuestion]:
-        """What a board's run with this session asks."""
+        """The question of a board's run with this session."""
         return ()
 
     def title_of(self, question: AnyQuestion) -> str:
-        """What the inbox calls whoever asks this."""
+        """The inbox's name for the one who asks this."""
         return self.standing().title
 
     async def settle(self) -> None:

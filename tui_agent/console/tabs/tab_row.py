@@ -59,8 +59,8 @@ class TabRow(Widget):
 
 
 def tab_parts(standings: Sequence[Standing], shown: int, width: int) -> list[Line]:
-    """The line's parts, a tab each, in at most `width` cells: titles get shorter together, the shown one's last; where
-    even numbers do not fit, tabs far from the shown one are left empty.
+    """The line's parts, a tab each, in at most `width` cells: titles get shorter together, the shown one's
+    last; if even numbers do not fit, tabs far from the shown one are left empty.
     """
     parts: list[Line] = []
     for longest in range(LONGEST, -1, -1):

@@ -1,7 +1,7 @@
-"""Where notifications (Textual's toasts) stand: never on a card, the prompt or the keys of a screen above.
+"""Places of notifications (Textual's toasts): never on a card, the prompt or the keys of a screen above.
 
-They have the rows above those; where there are few, a notification takes the whole width and no padding, and is cut.
-Where several do not fit, the newest are shown, each whole.
+They have the rows above those; if there are few, a notification takes the whole width and no padding, and is
+cut. If several do not fit, the newest are shown, each whole.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What reaches an operator who looks elsewhere: the window's title, the bell, a notification of the desktop.
+"""Calls to an operator who looks elsewhere: the window's title, the bell, a notification of the desktop.
 
 The title always says how the run stands; the bell rings and a notification is sent only while the terminal has not the
 focus, once for a question and once for the end of a run.
@@ -49,7 +49,7 @@ class Attention:
         self._called: frozenset[str] = frozenset()
 
     def show(self, states: Sequence[RunState], shown: RunState | None) -> None:
-        """Say how the runs stand, where that has changed. `shown`: the one of `states` that is on the screen."""
+        """Tell the state of the runs, if it has changed. `shown`: the one of `states` that is on the screen."""
         described = {state.session.id: describe(state) for state in states}
         calls = {f"{name} {event}": said for name, (said, event) in described.items() if event}
         asking = [said for said, event in described.values() if event.startswith(ASKS)]

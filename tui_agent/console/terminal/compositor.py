@@ -31,8 +31,8 @@ class SparingCompositor(Compositor):
 
     @property
     def full_map(self) -> CompositorMap:
-        """Where all widgets are. Textual also makes it anew when it is asked between two layouts, and the next
-        layout then finds nothing changed: what came, went or moved is painted all the same.
+        """Places of all widgets. Textual also makes the map anew when it is asked between two layouts, and
+        the next layout then finds nothing changed: widgets that came, went or moved are painted all the same.
         """
         before, now = self._full_map, super().full_map
         if now is not before:
@@ -43,7 +43,9 @@ class SparingCompositor(Compositor):
     def _render_chops(
         self, crop: Region, is_rendered_line: Callable[[int], bool]
     ) -> Sequence[Mapping[int, Strip]]:
-        """The strips of each line by the columns at which they begin; None stands where nothing is to be drawn."""
+        """The strips of each line by the columns at which they begin; None stands for a part that is not
+        drawn.
+        """
         cuts = self.cuts
         chops: list[dict[int, Strip | None]] = [dict.fromkeys(line[:-1]) for line in cuts]
         empty = {
@@ -85,7 +87,9 @@ def _rendered(
 
 
 class SparingScreen(Screen[None]):
-    """Lays out once for a size, and paints once a frame; where that is much, first of all what a key was typed into."""
+    """Lays out once for a size, and paints once a frame; if that is much, the widget that got a key comes
+    first.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -97,7 +101,7 @@ class SparingScreen(Screen[None]):
         self._frame_began = 0.0
 
     def key_came(self) -> None:
-        """What it changes is painted as soon as it is known, and before all else."""
+        """Its changes are painted as soon as they are known, and before all else."""
         self._typed = True
 
     async def _on_idle(self, event: events.Idle) -> None:

@@ -1,4 +1,4 @@
-"""What a crash of the console leaves: three lines on the screen, the traceback in a file."""
+"""Traces of a crash of the console: three lines on the screen, the traceback in a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tui_agent.terminal_text import sanitize
 
 
 def crash_text(error: BaseException | None) -> str:
-    """What is said after a crash: what happened, where the details are, what to do."""
+    """Words after a crash: the event, the place of the details, the next step."""
     mask = Redactor.from_environment(os.environ).text
     details = mask("".join(traceback.format_exception(error))) if error is not None else "no traceback\n"
     said = (

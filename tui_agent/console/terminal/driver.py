@@ -49,7 +49,7 @@ class TerminalFile:
         return len(text)
 
     def flush(self) -> None:
-        """Flush; nothing happens where the terminal is gone."""
+        """Flush; nothing happens if the terminal is gone."""
         with suppress(OSError):
             self._file.flush()
 

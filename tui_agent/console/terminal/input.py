@@ -1,6 +1,6 @@
 """Bytes from the terminal as keys, pastes and reports, in the order in which they came, however they were cut.
 
-Textual knows what a sequence means; where one ends is decided here, by the grammar of ECMA-48. What is no known
+Textual knows the meaning of a sequence; this module finds its end, by the grammar of ECMA-48. An unknown
 sequence is dropped and never typed, and the text of a paste is not looked into.
 """
 
@@ -103,7 +103,9 @@ class InputParser(XTermParser):
             yield from self._sequence()
 
     def tick(self) -> Iterable[Message]:
-        """What was begun and did not go on: the Esc key, Alt with a bracket, the first part of a slow paste."""
+        """Input that was begun and did not go on: the Esc key, Alt with a bracket, the first part of a slow
+        paste.
+        """
         if monotonic() < self._deadline:
             return
         self._deadline = float("inf")

@@ -1,8 +1,8 @@
 """Timers that fire once, and always.
 
-One of Textual (`set_timer`) is dropped without a word where the process stood still for the length of its delay just
-as it began: it skips what is overdue, and there is nothing after it. On a busy machine a screen that waits for it
-would never be drawn again.
+One of Textual (`set_timer`) is dropped without a word if the process stood still for the length of its delay
+just as it began: it skips overdue times, and there is none after them. On a busy machine a screen that waits
+for it would never be drawn again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LATE = 0.05
 """Seconds behind its time at which a timer tells that the process stood still."""
 
 MOST_WAITS = 4
-"""How often `Quiet` waits again, where every one of its timers is late."""
+"""The number of times that `Quiet` waits again if every one of its timers is late."""
 
 
 class Quiet:

@@ -25,7 +25,7 @@ _NOTHING = re.compile(
 
 
 def is_placeholder(text: str) -> bool:
-    """Tell whether a text is nothing but such words."""
+    """Tell if a text is nothing but such words."""
     text = text.strip()
     if len(text) > _LONGEST:
         return False

@@ -141,7 +141,7 @@ def with_own_name(call: ToolCall, tools: Collection[str]) -> ToolCall:
 
 
 def is_unreadable(text: str) -> bool:
-    """Tell whether a text that holds no readable call is one in a model's own form all the same."""
+    """Tell if a text that holds no readable call is one in a model's own form all the same."""
     body = text.strip()
     mark = _mark(body)
     if mark is not None:
@@ -195,7 +195,7 @@ def _unmarked(
 
 
 def _shows(lead: str) -> bool:
-    """Tell whether what stands before a call announces an example."""
+    """Tell if what stands before a call announces an example."""
     before = lead.rpartition("\n")[2]
     return bool(before) and _EXAMPLE.search(before) is not None
 

@@ -42,9 +42,9 @@ _PARALLEL_BYTES = 8 * 2**20
 """Below this a process takes longer to start than the work does."""
 _PART_BYTES, _LARGEST_PART = 2**18, 2**24
 _PART_FILES = 64
-"""A part of the files goes to a process at a time: small enough that no process waits long for the last one,"""
+"""A part of the files goes to a process at a time: small enough that no process waits long for the last one."""
 _PARTS = 500
-"""and so large that more parts than these do not keep the one busy that gives them out."""
+"""The most parts: more would keep the process busy that gives them out."""
 
 
 @dataclass

@@ -39,7 +39,7 @@ _STRIKES = 3
 
 
 class ConnectionHolder(Protocol):
-    """What a connection needs of whoever holds it."""
+    """The interface of the holder of a connection."""
 
     workspace_uri: str
 
@@ -51,7 +51,7 @@ class ConnectionHolder(Protocol):
 
     @property
     def ask(self) -> Callable[[Elicitation], Awaitable[ElicitationReply]] | None:
-        """Puts a question to the operator; None where there is none."""
+        """Puts a question to the operator; None if there is none."""
 
 
 class ServerGoneError(Exception):
@@ -65,7 +65,7 @@ class Connection:
         self.entry = entry
         self.status = ServerStatus.CONNECTING
         self.why = ""
-        """What went wrong last, in words."""
+        """The last fault, in words."""
         self.lists = Lists()
         self.server = ""
         """Name and version, as the server gives them."""
@@ -211,7 +211,7 @@ class Connection:
         self.protocol = client.protocol_version
 
     def _said(self, error: Exception) -> str:
-        """What went wrong, with the exit code and the last words of a process."""
+        """The fault, with the exit code and the last words of a process."""
         while isinstance(error, ExceptionGroup):
             error = error.exceptions[0]
         line = self._line
@@ -414,7 +414,7 @@ class Connection:
             line.end(f"{self._strikes} calls in a row had no answer")
 
     async def _ready(self) -> Client:
-        """The connection, waited for where one is being made. Raises `ToolError`."""
+        """The connection, waited for if one is being made. Raises `ToolError`."""
         line = self._line
         if self._client is None or (line is not None and line.ended.is_set()):
             with suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""What a server sends back, as text: results of tools, resources, and the messages of prompts."""
+"""Replies of a server as text: results of tools, resources, and the messages of prompts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server says that it offers: read page by page, and bounded. What of it is offered to a model is `offer`'s."""
+"""The lists of a server's offers: read page by page, and bounded. `offer` chooses those for a model."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Lists:
 
 
 async def listed(client: Client) -> Lists:
-    """All that the server lists. Raises `MCPError` where it cannot list its tools: without the rest it is still good
-    for those.
+    """All that the server lists. Raises `MCPError` if it cannot list its tools: without the rest it is still
+    good for those.
     """
     capabilities = client.server_capabilities
     tools = await _tools(client) if capabilities.tools is not None else ()

@@ -1,4 +1,5 @@
-"""What the model is offered of a server: names that every provider takes, schemas and descriptions within bounds.
+"""A server's tools as the model is offered them: names that every provider takes, schemas and descriptions
+within bounds.
 
 What a server says of its tools is data from outside: made safe for the screen, bounded, and never trusted. One tool
 with a schema that a provider refuses would cost every request of the run, so such schemas are opened or left out.
@@ -30,7 +31,7 @@ _DEEPEST = 24
 _PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _OPEN: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": True}
 _COMBINED = ("oneOf", "anyOf", "allOf", "not", "if", "then", "else", "enum", "const", "$ref")
-"""What providers refuse at the top of a schema."""
+"""Keywords that providers refuse at the top of a schema."""
 _TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})
 
 
@@ -198,7 +199,9 @@ def _bounded(value: Any, depth: int, *, words: bool) -> Any:
 
 
 def checked_part(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """What is checked before the call is sent. No pattern, no reference: a server's schema could make those endless."""
+    """The part of a schema that is checked before the call is sent. No pattern, no reference: a server's
+    schema could make those endless.
+    """
     properties = {
         name: {"type": part["type"]}
         for name, part in schema.get("properties", {}).items()

@@ -20,7 +20,7 @@ class OpenCalls:
         self._limit = limit
         self._timers: set[asyncio.Timeout] = set()
         self._question: asyncio.Future[ElicitationReply] | None = None
-        """What the operator is being asked for the server."""
+        """The question that the operator is being asked for the server."""
 
     @asynccontextmanager
     async def one_more(self) -> AsyncIterator[asyncio.Timeout]:
@@ -33,7 +33,7 @@ class OpenCalls:
         finally:
             self._timers.discard(timer)
             if not self._timers and self._question is not None:
-                # The call for which the server asked is over, also where the server does not notice.
+                # The call for which the server asked is over, even if the server does not notice.
                 self._question.cancel()
 
     def alive(self, timer: asyncio.Timeout) -> None:

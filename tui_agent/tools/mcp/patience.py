@@ -26,9 +26,9 @@ class Patience:
     """How long the breaker stays open the first time; doubled when the next try fails."""
     open_cap: float = 900.0
     relist: float = 1.0
-    """Least time between two looks at a list that the server says has changed,"""
+    """Least time between two looks at a list that the server says has changed, in seconds."""
     relist_often: float = 30.0
-    """and once it has said so ten times."""
+    """The same once it has said so ten times."""
 
 
 class Breaker:

@@ -31,14 +31,14 @@ _LIST_WAIT = 2.0
 
 
 class ServerHost(Protocol):
-    """What the servers need of the session that holds them."""
+    """The interface of the session that holds the servers."""
 
     @property
     def present(self) -> bool:
-        """Whether somebody can be asked."""
+        """True if somebody can be asked."""
 
     def trusted(self, entry: ServerEntry) -> bool | None:
-        """Whether the operator agreed to exactly this entry; None: never asked."""
+        """The operator's answer for exactly this entry; None: never asked."""
 
     async def ask_trust(self, entry: ServerEntry) -> bool:
         """Ask the operator to start a server of a checkout, and remember the answer."""
@@ -108,7 +108,7 @@ class McpServers:
 
     @property
     def ask(self) -> Callable[[Elicitation], Awaitable[ElicitationReply]] | None:
-        """Puts a server's question to the operator; None where nobody is there."""
+        """Puts a server's question to the operator; None if nobody is there."""
         return self._host.ask if self._host.present else None
 
     def changed(self, connection: Connection) -> None:

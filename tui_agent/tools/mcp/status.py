@@ -51,7 +51,7 @@ class ServerPrompt:
 
 @dataclass(frozen=True)
 class Elicitation:
-    """What a server asks the operator: the values of a form, or to open an address."""
+    """A server's question to the operator: the values of a form, or to open an address."""
 
     server: str
     message: str

@@ -49,7 +49,7 @@ class ServerTool:
 
     @property
     def identity(self) -> str:
-        """What an approval of it was about: its words, its schema and what the server says that it does."""
+        """The subject of its approval: its words, its schema and its effects by the server's word."""
         offered = self.offered
         said = [offered.description, offered.parameters, offered.read_only, offered.destructive]
         return json.dumps(said, sort_keys=True, default=str)
@@ -68,7 +68,7 @@ class ServerTool:
 
     @property
     def says_it_reads(self) -> bool:
-        """Whether the server says that it only reads, which is its word and not checked."""
+        """True if it only reads by the server's word, which is not checked."""
         return self.offered.read_only
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
@@ -92,7 +92,7 @@ class ServerTool:
         return ToolOutput(text or "(no content)", output_file=whole)
 
     def _kept(self, text: str, context: ToolContext) -> tuple[str, str]:
-        """The text within the limit, and the file with the whole of it where it was cut."""
+        """The text within the limit, and the file with the whole of it if it was cut."""
         capture = Capture(context.output_dir, self.name, self.output_limit, mask=context.new_mask())
         try:
             capture.feed(text.encode("utf-8", "replace"))

@@ -58,7 +58,7 @@ logging.getLogger("client").propagate = False
 
 
 def server_environment(environ: Mapping[str, str], configured: Mapping[str, str]) -> dict[str, str]:
-    """What a server is given: variables that are known to be harmless, and what its entry says."""
+    """The environment of a server: variables that are known to be harmless, and those of its entry."""
     kept = {
         name: value
         for name, value in environ.items()
@@ -117,7 +117,7 @@ async def stdio(entry: ServerEntry, line: Line, sandbox: Sandbox) -> AsyncIterat
     The SDK's own transport cannot be bounded from outside: it keeps a line of any length, hands no leash to the
     process, and tells neither the exit code nor what came beside the protocol.
 
-    Raises `OSError` where it cannot be started.
+    Raises `OSError` if it cannot be started.
     """
     inside = Inside(sandbox)
     async with inside, _talking(entry, line, sandbox, inside) as streams:
