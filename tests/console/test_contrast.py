@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
 
 import pytest
 from rich.color import Color as RichColor
@@ -67,27 +68,41 @@ def weak(console: LiveSession) -> Iterator[str]:
                 yield f"{text.strip()!r} {front.name} on {back.name}: {ratio(front, back):.1f}"
 
 
-async def faint(console: LiveSession, what: str, flashing: Widget | None = None) -> list[str]:
-    """What is too faint now, in any theme; also while a widget flashes."""
+async def faint(
+    console: LiveSession,
+    looks: str | Mapping[str, Callable[[], Awaitable[None]]],
+    flashing: Widget | None = None,
+) -> list[str]:
+    """What is too faint now, or at each of the looks, in any theme; also while a widget flashes."""
     await console.until(lambda: set(FULL_COLOUR) <= set(console.app.theme_names))
     found = set()
     for theme in FULL_COLOUR:
         await wear(console.app, console.pilot, theme)
-        found |= {f"{theme}, {what}: {fault}" for fault in weak(console)}
-        if flashing is not None:
-            flashing.add_class("-flash")
-            await console.pilot.pause()
-            found |= {f"{theme}, {what} that flashes: {fault}" for fault in weak(console)}
-            flashing.remove_class("-flash")
+        for what, show in [(looks, None)] if isinstance(looks, str) else looks.items():
+            if show is not None:
+                await show()
+            found |= {f"{theme}, {what}: {fault}" for fault in weak(console)}
+            if flashing is not None:
+                flashing.add_class("-flash")
+                await console.pilot.pause()
+                found |= {f"{theme}, {what} that flashes: {fault}" for fault in weak(console)}
+                flashing.remove_class("-flash")
     return sorted(found)
 
 
-@pytest.mark.parametrize("story", [answered, backing_off, tripped, troubled, streaming])
-async def test_the_text_of_a_run_is_legible_on_its_real_ground(story: Callable[[], Story]) -> None:
+async def test_the_text_of_a_run_is_legible_on_its_real_ground() -> None:
     async with live((160, 48)) as console:
-        console.session.state = story().state
-        console.screen.draw()
-        assert await faint(console, "run", console.screen.query_one(RingPane)) == []
+
+        async def show(story: Callable[[], Story]) -> None:
+            console.session.state = story().state
+            console.screen.draw()
+            await console.pilot.pause()
+
+        looks = {
+            story.__name__: partial(show, story)
+            for story in (answered, backing_off, tripped, troubled, streaming)
+        }
+        assert await faint(console, looks, console.screen.query_one(RingPane)) == []
 
 
 async def test_a_list_to_pick_from_and_fields_are_legible_on_their_real_ground() -> None:

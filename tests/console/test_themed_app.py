@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,18 @@ def rules(console: RealConsole) -> dict[Widget, dict[str, Any]]:
         }
         for widget in console.screen.walk_children(Widget, with_self=True)
     }
+
+
+async def test_a_theme_that_another_one_follows_at_once_is_not_begun(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    async with real_live(tmp_path, []) as console:
+        await console.until(lambda: "agent-light" in console.app.theme_names)
+        console.app.theme = "agent-light"
+        console.app.theme = "agent-contrast"
+        await wear(console.app, console.pilot, "agent-light")
+    gc.collect()
+    assert [str(one.message) for one in recwarn if "never awaited" in str(one.message)] == []
 
 
 async def test_keys_are_answered_while_the_theme_changes(

@@ -73,7 +73,11 @@ class ThemedApp(App[None]):
             self._apply_styles(animate)
         else:
             self.theme_variables = variables
-            self.run_worker(self._take_up(wanted), group="theme")
+
+            async def take_up() -> Any:  # made when the worker begins: the next theme may cancel it before
+                await self._take_up(wanted)
+
+            self.run_worker(take_up, group="theme")
 
     def _apply_styles(self, animate: bool) -> None:
         for screen in self.screen_stack:
