@@ -13,9 +13,9 @@ import signal
 import sys
 import time
 from collections.abc import Collection, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, BinaryIO, TypeVar
 
 from tui_agent.secret_names import named_like_a_secret
 
@@ -161,6 +161,15 @@ async def start(
     process = asyncio.subprocess.Process(transport, protocol, loop)
     _keep_niceness(process.pid)
     return Child(transport, process)
+
+
+def pipe(stack: ExitStack) -> tuple[BinaryIO, BinaryIO]:
+    """Open a pipe for reading and writing, without buffers; the stack closes its ends."""
+    reading, writing = os.pipe()
+    return (
+        stack.enter_context(os.fdopen(reading, "rb", buffering=0)),
+        stack.enter_context(os.fdopen(writing, "wb", buffering=0)),
+    )
 
 
 def lower_priority(niceness: int) -> None:

@@ -111,7 +111,7 @@ def is_folder(path: Path, within: Path | None = None) -> bool:
     return False
 
 
-def descriptor_beneath(root: Path, path: Path, flags: int = _FILE) -> int:
+def descriptor_beneath(root: Path, path: Path) -> int:
     """A descriptor of what stands at `path`, reached from `root` step by step without following any link; both are
     real paths. Raises `OSError`.
     """
@@ -122,7 +122,7 @@ def descriptor_beneath(root: Path, path: Path, flags: int = _FILE) -> int:
             deeper = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
             os.close(folder)
             folder = deeper
-        return os.open(parts[-1] if parts else ".", flags | os.O_NOFOLLOW, dir_fd=folder)
+        return os.open(parts[-1] if parts else ".", _FILE | os.O_NOFOLLOW, dir_fd=folder)
     finally:
         os.close(folder)
 

@@ -206,20 +206,19 @@ async def home_of(agent: str, program: str, model: Model) -> AsyncIterator[dict[
             socket.unlink()
 
 
-async def run(command: tuple[str, ...], where: dict[str, Any]) -> tuple[int | None, str]:
-    """Its exit code, and what it wrote."""
-    process = await asyncio.create_subprocess_exec(
-        *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, **where
-    )
-    said, _ = await asyncio.wait_for(process.communicate(), PATIENCE)
-    return process.returncode, said.decode().strip()
+async def run(command: tuple[str, ...], where: dict[str, Any]) -> tuple[int | None, str, str]:
+    """Its exit code, and what it wrote to standard output and standard error."""
+    nothing, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*command, stdin=nothing, stdout=pipe, stderr=pipe, **where)
+    said, told = await asyncio.wait_for(process.communicate(), PATIENCE)
+    return process.returncode, said.decode().strip(), told.decode()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.agent)
 async def test_its_model_reads_the_notes_and_the_refusal(program: Program) -> None:
     async with Model() as model, home_of(program.agent, program.command[0], model) as where:
-        code, said = await run(program.command, where)
+        code, said, _ = await run(program.command, where)
     assert (code, said[-10:]) == (0, "I gave up.")
     sent = [json.dumps(request.body[program.history]) for request in model.requests]
     assert sent[1].count("reach the goal in another way") == 1
@@ -248,16 +247,9 @@ async def test_it_is_taken_up_again_after_its_connection_broke(program: Program)
     if program.agent == "mistral-vibe":
         pytest.skip("it tries a broken connection again for five minutes by itself")
     async with Failing() as model, home_of(program.agent, program.command[0], model) as where:
-        process = await asyncio.create_subprocess_exec(
-            *[*OURS, "supervise", "--", *program.command],
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            **where,
-        )
-        said, told = await asyncio.wait_for(process.communicate(), PATIENCE)
-    assert (process.returncode, said.decode().strip()[-10:]) == (0, "I gave up."), told.decode()
-    assert "resumed 1 time" in told.decode().splitlines()[-1]
+        code, said, told = await run((*OURS, "supervise", "--", *program.command), where)
+    assert (code, said[-10:]) == (0, "I gave up."), told
+    assert "resumed 1 time" in told.splitlines()[-1]
     asked = json.dumps(model.requests[-1].body[program.history])
     assert asked.index(CALL) < asked.index(GO_ON)
 
@@ -271,7 +263,7 @@ async def test_mistral_vibe_goes_on_with_its_newest_session_and_with_a_named_one
         await run(program.command, where)
         sessions = Path(where["env"]["VIBE_HOME"], "logs", "session", "unified")
         for name in ("", next(sessions.iterdir()).name):
-            code, said = await run(tuple(headless.goes_on(program.command, 0, name, GO_ON)), where)
+            code, said, _ = await run(tuple(headless.goes_on(program.command, 0, name, GO_ON)), where)
             assert (code, said) == (0, "I gave up.")
             asked = json.dumps(model.requests[-1].body["messages"])
             assert asked.index(CALL) < asked.index(GO_ON)
@@ -289,16 +281,9 @@ async def test_it_is_ended_where_it_is_stuck(program: Program) -> None:
     if program.agent == "gemini-cli":
         pytest.skip("it ends a model that repeats itself, with exit code 0")
     async with Looping() as model, home_of(program.agent, program.command[0], model) as where:
-        process = await asyncio.create_subprocess_exec(
-            *[*OURS, "supervise", "--", *program.command],
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            **where,
-        )
-        _, told = await asyncio.wait_for(process.communicate(), PATIENCE)
-    assert process.returncode == 4, told.decode()
-    assert "it is stuck" in told.decode().splitlines()[-1]
+        code, _, told = await run((*OURS, "supervise", "--", *program.command), where)
+    assert code == 4, told
+    assert "it is stuck" in told.splitlines()[-1]
 
 
 class Delegating(Model):
@@ -319,7 +304,7 @@ class Delegating(Model):
 @pytest.mark.slow
 async def test_errors_of_an_opencode_sub_agent_are_noted_in_its_own_session() -> None:
     async with Delegating() as model, home_of("opencode", "opencode", model) as where:
-        code, said = await run(("opencode", "run", "fix it"), where)
+        code, said, _ = await run(("opencode", "run", "fix it"), where)
         told = subprocess.run(
             [*OURS, "sessions", "list"], check=True, capture_output=True, text=True, **where
         ).stdout

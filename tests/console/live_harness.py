@@ -293,6 +293,16 @@ class LiveSession(DrivenConsole):
         await self.card_appears()
         await self.grace_passes()
 
+    async def card_for(self, asked: T) -> T:
+        """The same, for the card of what was asked."""
+        await self.card_takes_keys()
+        return asked
+
+    async def chosen(self, raised: asyncio.Task[EscalationReply]) -> tuple[str, str]:
+        """The choice and the text of the answer, once it is given."""
+        await self.until(raised.done)
+        return raised.result().choice, raised.result().text
+
 
 @asynccontextmanager
 async def live(size: tuple[int, int] = (120, 40)) -> AsyncIterator[LiveSession]:

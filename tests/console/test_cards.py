@@ -154,8 +154,7 @@ async def test_keys_and_arrows_give_the_same_decisions() -> None:
             (["right", "enter"], "session"),
             (["left", "left", "enter", "enter"], "deny"),
         ):
-            asked = console.ask()
-            await console.card_takes_keys()
+            asked = await console.card_for(console.ask())
             await console.press(*keys)
             await console.until(asked.done)
             assert asked.result().decision == decision, keys
@@ -193,8 +192,7 @@ async def test_no_that_acts_at_once_is_the_first_letter_of_what_is_typed_on(
 async def test_esc_in_the_reason_goes_back_to_the_choices_and_interrupts_nothing() -> None:
     async with live() as console:
         console.session.start()
-        asked = console.ask()
-        await console.card_takes_keys()
+        asked = await console.card_for(console.ask())
         await console.press("n")
         reason = "Enter deny  type on n…  Esc back  ^C interrupt"
         await console.until(lambda: reason in console.shown())
@@ -221,8 +219,7 @@ async def test_a_click_takes_a_choice_only_after_the_grace() -> None:
 
 async def test_edited_arguments_are_checked_before_they_are_taken() -> None:
     async with live() as console:
-        asked = console.ask()
-        await console.card_takes_keys()
+        asked = await console.card_for(console.ask())
         await console.choose("e")
         assert console.card.query_one("ArgumentsEditor TextArea").text == "make 0"
         await console.press("ctrl+e")
@@ -264,8 +261,7 @@ async def test_a_draft_of_the_arguments_stays_and_can_be_undone_and_each_field_b
 
 async def test_a_text_in_which_something_hides_is_edited_as_json() -> None:
     async with live() as console:
-        asked = console.ask(input={"command": "rm x \r ls"})
-        await console.card_takes_keys()
+        asked = await console.card_for(console.ask(input={"command": "rm x \r ls"}))
         await console.choose("e")
         await console.until(lambda: console.card.query("ArgumentsEditor TextArea"))
         assert console.card.query_one("ArgumentsEditor TextArea").text == '"rm x \\r ls"'
@@ -281,8 +277,7 @@ WAYS_OUT = {"r": "retry", "s": "skip", "p": "partial", "x": "stop"}
 async def test_a_shown_key_marks_its_choice_and_enter_takes_it(before: tuple[str, ...]) -> None:
     async with live() as console:
         for key, choice in WAYS_OUT.items():
-            raised = console.escalate()
-            await console.card_takes_keys()
+            raised = await console.card_for(console.escalate())
             await console.press(*before, key)
             await console.time_passes(60.0)
             label = next(one.label for one in console.card.query_one(Choices).choices if one.key == key)
@@ -294,25 +289,21 @@ async def test_a_shown_key_marks_its_choice_and_enter_takes_it(before: tuple[str
             assert f"▸{key} {label}" in console.shown()
             assert not raised.done(), "no time that passes takes it"
             await console.press("enter")
-            await console.until(raised.done)
-            assert (raised.result().choice, raised.result().text) == (choice, "")
+            assert await console.chosen(raised) == (choice, "")
             await console.until(lambda: console.card is None)
 
 
 async def test_once_a_text_was_begun_every_key_is_text() -> None:
     async with live() as console:
-        raised = console.escalate()
-        await console.card_takes_keys()
+        raised = await console.card_for(console.escalate())
         await console.type("skip x")
         await console.press("enter")
-        await console.until(raised.done)
-        assert (raised.result().choice, raised.result().text) == ("answer", "skip x")
+        assert await console.chosen(raised) == ("answer", "skip x")
 
 
 async def test_a_text_behind_a_marked_choice_takes_the_mark_away() -> None:
     async with live() as console:
-        raised = console.escalate()
-        await console.card_takes_keys()
+        raised = await console.card_for(console.escalate())
         await console.press("p")
         await console.until(lambda: "▸ p partial answer" in console.shown())
         assert console.card.query_one(Choices).marked
@@ -320,14 +311,11 @@ async def test_a_text_behind_a_marked_choice_takes_the_mark_away() -> None:
         await console.until(lambda: "Esc prompt" in console.shown())
         assert not console.card.query_one(Choices).marked
         await console.press("enter")
-        await console.until(raised.done)
-        assert (raised.result().choice, raised.result().text) == ("answer", "please look in src")
+        assert await console.chosen(raised) == ("answer", "please look in src")
 
-        raised = console.escalate()
-        await console.card_takes_keys()
+        raised = await console.card_for(console.escalate())
         await console.press("x", "backspace", "p", "down", "enter")
-        await console.until(raised.done)
-        assert (raised.result().choice, raised.result().text) == ("partial", "")
+        assert await console.chosen(raised) == ("partial", "")
 
 
 @pytest.mark.parametrize("kind", ["ask", "escalate"])
@@ -366,8 +354,7 @@ async def test_a_card_whose_parts_are_not_there_is_not_entered() -> None:
 async def test_what_was_not_on_the_screen_is_not_accepted() -> None:
     command = "\n".join(f"echo {number}" for number in range(60)) + "\ntouch LAST"
     async with live((60, 20)) as console:
-        asked = console.ask(preview=command, input={"command": command})
-        await console.card_takes_keys()
+        asked = await console.card_for(console.ask(preview=command, input={"command": command}))
         await console.press("y", "a", "enter", "enter")
         assert not asked.done()
         assert "PgDn" in console.shown()
@@ -455,8 +442,7 @@ async def test_the_subject_stays_while_other_questions_come_and_go() -> None:
 
 async def test_a_question_that_is_withdrawn_takes_its_card_away() -> None:
     async with live() as console:
-        asked = console.ask()
-        await console.card_takes_keys()
+        asked = await console.card_for(console.ask())
         asked.cancel()
         await console.until(lambda: console.card is None)
         assert console.screen.focused is console.screen.prompt
@@ -464,8 +450,7 @@ async def test_a_question_that_is_withdrawn_takes_its_card_away() -> None:
 
 async def test_a_field_that_is_drawn_once_more_after_it_was_removed_is_blank() -> None:
     async with live() as console:
-        asked = console.ask()
-        await console.card_takes_keys()
+        asked = await console.card_for(console.ask())
         await console.choose("e")
         await console.until(lambda: "^S run this" in console.shown())
         field = console.card.query_one("ArgumentsEditor TextArea")
@@ -484,8 +469,7 @@ async def test_a_long_subject_is_there_in_full_and_the_choices_stay_in_view() ->
         for size in ((80, 24), (200, 60)):
             await console.pilot.resize_terminal(*size)
             await console.until(lambda size=size: console.screen.size == size)
-            asked = console.ask(preview=command, input={"command": command})
-            await console.card_takes_keys()
+            asked = await console.card_for(console.ask(preview=command, input={"command": command}))
             card_body = console.card.query_one(CardBody)
             lines = [text_of(line) for line in card_body.lines]
             assert "".join(line[3:] for line in lines[: card_body.subject_lines]) == command.replace("\n", "")
@@ -537,8 +521,7 @@ async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_
             assert ("this session" in console.shown()) is not bool(rules)
             asked.cancel()
             await console.until(lambda: console.card is None)
-        asked = console.ask(others=(("bash(make *)",), ("bash",)))
-        await console.card_takes_keys()
+        asked = await console.card_for(console.ask(others=(("bash(make *)",), ("bash",))))
         assert "○ `make *`" in console.shown()
         await console.choose("c")
         assert "● a, w and g allow bash(make *): `make` with its harmless options" in console.shown()
@@ -560,8 +543,7 @@ async def test_a_reason_that_is_more_than_the_mode_stands_on_the_card_beside_the
             ("VS Code obeys it by itself, so it is asked about by itself", True),
             ("--approve ask: no rule applies", False),
         ):
-            asked = console.ask(why=why)
-            await console.card_takes_keys()
+            asked = await console.card_for(console.ask(why=why))
             assert ("asks because" in console.shown()) is shown
             assert "\x1b" not in console.shown()
             assert "a, w and g allow" in console.shown()
@@ -584,8 +566,7 @@ async def test_what_a_rule_covers_is_indented_below_its_mark_where_it_is_wrapped
 async def test_words_that_begin_with_the_letter_of_a_lasting_choice_are_words() -> None:
     async with live() as console:
         for words, decision in (("while", "always"), ("also", "session"), ("go on", "everywhere")):
-            asked = console.ask()
-            await console.card_takes_keys()
+            asked = await console.card_for(console.ask())
             console.screen.prompt.text = ""
             # All at once, as from a fast typist.
             for character in words:
@@ -618,8 +599,7 @@ async def test_esc_takes_a_mark_and_a_chosen_rule_back_before_it_leads_away() ->
 
 async def test_down_from_the_choices_moves_through_the_rules() -> None:
     async with live((200, 40)) as console:
-        asked = console.ask(others=(("bash(make *)",), ("bash",)))
-        await console.card_takes_keys()
+        asked = await console.card_for(console.ask(others=(("bash(make *)",), ("bash",))))
         await console.press("down")
         assert "● a, w and g allow bash(make *)" in console.shown()
         await console.press("down", "down", "down")
@@ -633,15 +613,13 @@ async def test_down_from_the_choices_moves_through_the_rules() -> None:
 
 async def test_esc_takes_the_mark_of_an_answer_back_and_the_question_stays() -> None:
     async with live() as console:
-        raised = console.escalate()
-        await console.card_takes_keys()
+        raised = await console.card_for(console.escalate())
         await console.press("x", "escape")
         assert console.in_card
         assert console.card.query_one(AnswerField).value == ""
         await console.type("look")
         await console.press("escape", "f8", "enter")
-        await console.until(raised.done)
-        assert (raised.result().choice, raised.result().text) == ("answer", "look")
+        assert await console.chosen(raised) == ("answer", "look")
 
 
 async def test_at_the_step_limit_letters_go_on_with_as_many_steps_or_without_a_limit() -> None:
@@ -658,8 +636,7 @@ async def test_at_the_step_limit_letters_go_on_with_as_many_steps_or_without_a_l
             for part in ("the last 10 all worked", "c 50 more", "n no limit", "p partial answer"):
                 assert part in console.shown()
             await console.choose(key)
-            await console.until(raised.done)
-            assert (raised.result().choice, raised.result().text) == ("answer", said)
+            assert await console.chosen(raised) == ("answer", said)
             await console.until(lambda: console.card is None)
 
 
@@ -694,8 +671,7 @@ async def test_yes_and_no_act_at_once_on_an_approval_that_stood_for_a_second(
 async def test_a_rule_that_was_chosen_does_not_survive_esc() -> None:
     async with live() as console:
         for away in (("e", "enter", "escape"), ("n", "escape"), ("escape", "f8")):
-            asked = console.ask(others=(("bash(make *)",), ("bash",)))
-            await console.card_takes_keys()
+            asked = await console.card_for(console.ask(others=(("bash(make *)",), ("bash",))))
             await console.press("c", "enter", "enter")
             assert "● a, w and g allow bash: every command" in console.shown()
             for key in away:
@@ -709,8 +685,7 @@ async def test_a_rule_that_was_chosen_does_not_survive_esc() -> None:
 
 async def test_a_character_that_is_no_choice_goes_to_the_prompt() -> None:
     async with live() as console:
-        asked = console.ask()
-        await console.card_takes_keys()
+        asked = await console.card_for(console.ask())
         # All at once, as from a slow line: the focus moves only after the first character.
         choices = console.app.screen.query_one(Choices)
         for character in "scene":
@@ -727,18 +702,15 @@ async def test_a_character_that_is_no_choice_goes_to_the_prompt() -> None:
 
 async def test_a_free_text_answer_is_sent_by_enter() -> None:
     async with live() as console:
-        raised = console.escalate()
-        await console.card_takes_keys()
+        raised = await console.card_for(console.escalate())
         await console.type("look in src")
         await console.press("enter")
-        await console.until(raised.done)
-        assert (raised.result().choice, raised.result().text) == ("answer", "look in src")
+        assert await console.chosen(raised) == ("answer", "look in src")
 
 
 async def test_an_escalation_can_be_answered_by_edited_arguments() -> None:
     async with live() as console:
-        raised = console.escalate()
-        await console.card_takes_keys()
+        raised = await console.card_for(console.escalate())
         await console.until(lambda: "prompt" in str(console.card.border_subtitle))
         await console.choose("down", "e")
         await console.until(lambda: "prompt" not in str(console.card.border_subtitle))
@@ -759,12 +731,12 @@ async def test_options_are_choices_by_number() -> None:
     )
     async with live() as console:
         for source, title, options in cases:
-            raised = console.escalate(source=source, tool="", input={}, options=options)
-            await console.card_takes_keys()
+            raised = await console.card_for(
+                console.escalate(source=source, tool="", input={}, options=options)
+            )
             assert title in console.shown()
             await console.choose("2")
-            await console.until(raised.done)
-            assert (raised.result().choice, raised.result().text) == ("answer", options[1])
+            assert await console.chosen(raised) == ("answer", options[1])
             await console.until(lambda: console.card is None)
 
 
@@ -847,8 +819,9 @@ async def test_a_question_has_its_cause_on_the_screen_where_rows_are_scarce() ->
 async def test_options_too_long_for_a_row_of_choices_are_shown_whole() -> None:
     options = ("GB18030 for every list below the folder of that supplier, whatever its name", "UTF-8")
     async with live((60, 20)) as console:
-        raised = console.escalate(source="ask_operator", tool="ask_operator", input={}, options=options)
-        await console.card_takes_keys()
+        raised = await console.card_for(
+            console.escalate(source="ask_operator", tool="ask_operator", input={}, options=options)
+        )
         for size in ((60, 20), (80, 24)):
             await console.pilot.resize_terminal(*size)
             await console.until(
@@ -861,8 +834,7 @@ async def test_options_too_long_for_a_row_of_choices_are_shown_whole() -> None:
 
 async def test_a_command_that_is_typed_into_an_answer_is_carried_out_and_answers_nothing() -> None:
     async with live() as console:
-        raised = console.escalate()
-        await console.card_takes_keys()
+        raised = await console.card_for(console.escalate())
         await console.type("/policy hpd")
         await console.press("enter")
         await console.until(lambda: console.session.done == [("policy", "hpd")])
@@ -1196,8 +1168,7 @@ async def test_a_paste_into_the_answer_comes_once_and_with_all_its_lines() -> No
 
 async def test_a_reason_is_pasted_with_all_its_lines() -> None:
     async with live() as console:
-        asked = console.ask()
-        await console.card_takes_keys()
+        asked = await console.card_for(console.ask())
         await console.press("n")
         await console.type("o: ")
         console.app.post_message(Paste("it is\r\nthe\x1b[31m wrong\nfolder\n"))
@@ -1212,8 +1183,7 @@ async def test_a_reason_is_pasted_with_all_its_lines() -> None:
 @pytest.mark.parametrize("before", ["", "w"], ids=["at once", "behind a key that waits"])
 async def test_a_paste_at_an_approval_goes_to_the_prompt_with_its_lines(before: str) -> None:
     async with live() as console:
-        asked = console.ask()
-        await console.card_takes_keys()
+        asked = await console.card_for(console.ask())
         choices = console.card.query_one(Choices)
         for key in before:
             choices.post_message(Key(key, key))
@@ -1227,28 +1197,24 @@ async def test_a_paste_at_an_approval_goes_to_the_prompt_with_its_lines(before: 
 
 async def test_a_paste_among_the_choices_of_a_question_is_its_answer() -> None:
     async with live() as console:
-        raised = console.escalate()
-        await console.card_takes_keys()
+        raised = await console.card_for(console.escalate())
         await console.press("down")
         console.app.post_message(Paste("look in\nsrc"))
         field = console.card.query_one(AnswerField)
         await console.until(lambda: field.value)
         await console.press("enter")
-        await console.until(raised.done)
-        assert (raised.result().choice, raised.result().text) == ("answer", "look in\nsrc")
+        assert await console.chosen(raised) == ("answer", "look in\nsrc")
 
 
 async def test_a_text_begun_among_the_choices_of_a_question_is_its_answer() -> None:
     async with live() as console:
-        raised = console.escalate()
-        await console.card_takes_keys()
+        raised = await console.card_for(console.escalate())
         await console.press("down")
         await console.type("zoom in")
         assert console.card.query_one(AnswerField).value == "zoom in"
         assert console.prompt == ""
         await console.press("enter")
-        await console.until(raised.done)
-        assert (raised.result().choice, raised.result().text) == ("answer", "zoom in")
+        assert await console.chosen(raised) == ("answer", "zoom in")
 
 
 def test_a_question_about_the_model_names_the_tries_of_that_call_alone() -> None:

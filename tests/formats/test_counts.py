@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -148,16 +149,21 @@ def test_a_script_of_codex_is_what_it_ran(name: str, tmp_path: Path) -> None:
     assert _ends(_load(tmp_path / "rollout.jsonl", records)) == ends
 
 
-@pytest.mark.parametrize("name", agent_records.CODE_MODE)
-def test_a_script_comes_to_the_same_line_by_line(name: str, tmp_path: Path) -> None:
-    records, ends = agent_records.CODE_MODE[name]
-    path = tmp_path / "rollout.jsonl"
+def _line_by_line(path: Path, records: Iterable[Mapping[str, Any]]) -> Watched:
+    """A file that is watched while it grows."""
     path.touch()
     watched = Watched(path)
     for record in records:
         with path.open("a") as file:
             file.write(samples.lines([record]))
         watched.update(0.0)
+    return watched
+
+
+@pytest.mark.parametrize("name", agent_records.CODE_MODE)
+def test_a_script_comes_to_the_same_line_by_line(name: str, tmp_path: Path) -> None:
+    records, ends = agent_records.CODE_MODE[name]
+    watched = _line_by_line(tmp_path / "rollout.jsonl", records)
     watched.update(10.0)
     told = [event for event in watched.events if isinstance(event, events.ToolResult)]
     assert [f"{event.tool} {event.type.removeprefix('tool_')}" for event in told] == ends
@@ -227,13 +233,7 @@ def test_only_the_operator_goes_back(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", agent_records.CLAUDE)
 def test_a_tree_comes_to_the_same_line_by_line(name: str, tmp_path: Path) -> None:
     records, calls, _ = agent_records.CLAUDE[name]
-    path = tmp_path / "s-1.jsonl"
-    path.touch()
-    watched = Watched(path)
-    for record in records:
-        with path.open("a") as file:
-            file.write(samples.lines([record]))
-        watched.update(0.0)
+    watched = _line_by_line(tmp_path / "s-1.jsonl", records)
     assert sum(isinstance(event, events.ToolResult) for event in watched.events) == calls
 
 

@@ -17,6 +17,7 @@ import pytest
 import pytest_asyncio
 
 from tests import openai_server as served
+from tests.anthropic_server import event
 from tests.kept_host import HIDDEN_KEY, KeptHost
 from tests.models.offered import BASH, LONGEST
 from tests.openai_server import Answer, OpenAIServer, Step, chunk
@@ -470,11 +471,6 @@ async def test_a_key_that_a_server_repeats_is_not_shown(bench: Bench) -> None:
 
 
 # --- another protocol ----------------------------------------------------------------------------------------
-
-
-def event(kind: str, **data: Any) -> bytes:
-    """An event of Anthropic's protocol."""
-    return f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n".encode()
 
 
 def opened(**usage: int) -> bytes:

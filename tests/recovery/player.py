@@ -55,6 +55,10 @@ def ok(path: str = "z", tool: str = "read_file", **facts: Any) -> dict[str, Any]
     return {"tool": tool, "input": {"path": path}, "ok": True, "content": f"text of {path}", **facts}
 
 
+def bash(error: str | None, command: str = "pytest -q") -> dict[str, Any]:
+    return {"tool": "bash", "input": {"command": command}, "ok": error is None, "error": error or ""}
+
+
 def named(value: object) -> str:
     """The id of a row of a table: its words."""
     return value if isinstance(value, str) else ""

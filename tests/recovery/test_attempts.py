@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.recovery.player import Player, fail, named, ok
+from tests.recovery.player import Player, bash, fail, named, ok
 from tui_agent.core import events
 from tui_agent.core.recovery.attempts import AttemptLedger
 from tui_agent.core.recovery.cognition import CognitiveState
@@ -15,10 +15,6 @@ from tui_agent.core.recovery.ring import ErrorRing
 from tui_agent.core.recovery.streak import ErrorStreak
 from tui_agent.core.recovery.stuck import StuckPatterns
 from tui_agent.core.recovery.tool_breaker import ToolBreakers
-
-
-def bash(error: str | None, command: str = "pytest -q") -> dict[str, Any]:
-    return {"tool": "bash", "input": {"command": command}, "ok": error is None, "error": error or ""}
 
 
 def stuck_call(player: Player, times: int = 3) -> None:

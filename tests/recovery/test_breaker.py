@@ -6,14 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.recovery.player import Player, fail, ok
+from tests.recovery.player import Player, bash, fail, ok
 from tui_agent.core import events
 from tui_agent.core.recovery.policy import PRESETS, preset
 from tui_agent.core.recovery.tool_breaker import BreakerPhase, ToolBreakers
-
-
-def bash(error: str | None, command: str = "pytest -q") -> dict[str, Any]:
-    return {"tool": "bash", "input": {"command": command}, "ok": error is None, "error": error or ""}
 
 
 def broken(player: Player, times: int = 5, **facts: Any) -> None:

@@ -10,7 +10,21 @@ from typing import Any
 
 import pytest
 
+from tui_agent.core.recovery.parameters import Parameters, together
+from tui_agent.core.recovery.streak import StreakParameters
+
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_no_parameter_of_a_detector_hides_one_of_another() -> None:
+    class FidgetParameters(Parameters):
+        fidget: str = "off"
+        streak_limit: str = "tight"
+
+    with pytest.raises(
+        TypeError, match="FidgetParameters and StreakParameters both have a parameter streak_limit"
+    ):
+        together((StreakParameters, FidgetParameters))
 
 
 @pytest.fixture(scope="module")

@@ -36,6 +36,7 @@ async def run_agent(
     *,
     task: str = "Fix it.",
     files: Mapping[str, str] | None = None,
+    present: bool = False,
     **options: Any,
 ) -> tuple[Session, events.RunFinished, list[list[dict[str, Any]]]]:
     """Run the task against these answers: the session, its end, and the messages of every request."""
@@ -50,7 +51,7 @@ async def run_agent(
             workspace=workspace,
             state_dir=folder / "state",
         )
-        session = await open_session(settings, ScriptedOperator(present=False), host)
+        session = await open_session(settings, ScriptedOperator(present=present), host)
         await session.submit(task)
         finished = await session.wait()
         await session.close()

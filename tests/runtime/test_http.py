@@ -249,20 +249,8 @@ async def test_what_fits_no_window_ends_with_the_ways_on_and_asks_nothing(
     host: KeptHost, tmp_path: Path, present: bool
 ) -> None:
     overflow = server.error(400, "the prompt is too long", code="context_length_exceeded")
-    async with OpenAIServer([calls(("bash", {"command": "seq 1 3000"})), *[overflow] * 6]) as provider:
-        settings = Settings(
-            model="openai/test",
-            approve="all",
-            sandbox="off",
-            api_base=provider.url,
-            workspace=tmp_path,
-            state_dir=tmp_path / "state",
-        )
-        session = await open_session(settings, ScriptedOperator(present=present), host)
-        await session.submit("Fix it.")
-        finished = await session.wait()
-        await session.close()
-    assert finished is not None
+    answers = [calls(("bash", {"command": "seq 1 3000"})), *[overflow] * 6]
+    _, finished, _ = await run_agent(host, tmp_path, answers, present=present)
     assert finished.outcome is events.Outcome.PARTIAL
     assert "a model with a larger context window" in finished.answer
     assert "/compact" in finished.answer

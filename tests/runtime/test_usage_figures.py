@@ -11,14 +11,11 @@ import pytest
 
 from tests import openai_server as server
 from tests.kept_host import KeptHost
-from tests.openai_server import Answer, OpenAIServer
-from tests.runtime.scripted import ScriptedOperator
-from tests.runtime.session_harness import replayed
+from tests.openai_server import Answer
+from tests.runtime.served_session import run_agent
 from tui_agent.cli import main
-from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.models.protocol import Reply
-from tui_agent.session.opening import open_session
 from tui_agent.store.journal import read_journal
 from tui_agent.store.lines import encode
 from tui_agent.store.session_index import INDEX_NAME
@@ -55,21 +52,8 @@ def answer_with(usage: Any) -> Answer:
 async def test_a_run_is_answered_and_listed_whatever_usage_the_server_claims(
     host: KeptHost, tmp_path: Path, usage: Any
 ) -> None:
-    async with OpenAIServer([answer_with(usage)]) as provider:
-        settings = Settings(
-            model="openai/test",
-            sandbox="off",
-            api_base=provider.url,
-            workspace=tmp_path,
-            state_dir=tmp_path / "state",
-        )
-        session = await open_session(settings, ScriptedOperator(present=False), host)
-        await session.submit("go")
-        finished = await session.wait()
-        await session.close()
-    assert finished is not None
+    session, finished, _ = await run_agent(host, tmp_path, [answer_with(usage)])
     assert (finished.outcome, finished.answer) == ("answered", "All done."), finished.reason
-    assert replayed(session) == session.state
     used = session.state.metrics.usage
     assert 0 <= used.prompt_tokens < 10**12
     assert 0 <= used.completion_tokens < 10**12

@@ -18,10 +18,10 @@ FaultName = Literal["rate_limit", "overloaded", "overflow", "auth", "not_found",
 RETRY_AFTER = 3
 """Seconds that a rate limit asks for, where the make says it at all."""
 
-WINDOW = 4_096
-"""Tokens of every server's window."""
+WINDOW = 5_120
+"""Tokens of every server's window: the tools and a task fit in, also with a few more tools."""
 
-PROMPT = 5_000
+PROMPT = 6_000
 """Tokens of a prompt that is too long for it."""
 
 

@@ -16,6 +16,7 @@ from tui_agent.agents.dialect import (
     Record,
     SettingsFile,
     context,
+    decision,
     in_group,
     permission,
 )
@@ -69,7 +70,7 @@ DIALECT = Dialect(
         note=context,
         refuse=permission("deny"),
         ask=permission("ask"),
-        go_on=lambda _, reason: {"decision": "block", "reason": reason},
+        go_on=decision("block"),
     ),
     result=_result,
     # Copilot CLI and Cursor run these hooks too. They have hooks of their own, and nothing is noted twice.

@@ -15,6 +15,7 @@ from tui_agent.agents.dialect import (
     Record,
     SettingsFile,
     context,
+    decision,
     in_group,
     latest_records,
     permission,
@@ -60,9 +61,7 @@ DIALECT = Dialect(
     },
     fields=Fields(texts={Moment.PROMPT: "prompt", Moment.ANSWERED: "last_assistant_message"}),
     # It knows no `ask`: what would be asked about is refused with words.
-    answers=Answers(
-        note=context, refuse=permission("deny"), go_on=lambda _, why: {"decision": "block", "reason": why}
-    ),
+    answers=Answers(note=context, refuse=permission("deny"), go_on=decision("block")),
     result=_result,
     headless=Headless(
         resume=lambda session, prompt: ["resume", session or "--last", prompt],

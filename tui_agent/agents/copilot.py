@@ -19,6 +19,7 @@ from tui_agent.agents.dialect import (
     Moment,
     Record,
     SettingsFile,
+    decision,
 )
 from tui_agent.agents.headless import Headless, words
 from tui_agent.formats.importers.results import exited, failed
@@ -96,7 +97,7 @@ DIALECT = Dialect(
         note=lambda _, text: {"additionalContext": text},
         refuse=_decision("deny"),
         ask=_decision("ask"),
-        go_on=lambda _, reason: {"decision": "block", "reason": reason},
+        go_on=decision("block"),
     ),
     result=_result,
     sends=sends,

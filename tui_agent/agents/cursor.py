@@ -15,7 +15,6 @@ from tui_agent.agents.dialect import (
     Answers,
     Dialect,
     Fields,
-    Form,
     JsonRegistry,
     Moment,
     Record,
@@ -52,8 +51,8 @@ def _said(record: Record) -> str:
     return content_text(value_at(record, "message", "content")) if record.get("role") == "assistant" else ""
 
 
-def _permission(permission: str) -> Form:
-    return lambda _, why: {"permission": permission, "agent_message": why, "user_message": why}
+def _deny(_: str, why: str) -> dict[str, Any]:
+    return {"permission": "deny", "agent_message": why, "user_message": why}
 
 
 def _hook(command: str) -> dict[str, Any]:
@@ -89,7 +88,7 @@ DIALECT = Dialect(
     # Its documentation takes `ask` for a call, and says that nothing comes of it: what would be asked is refused.
     answers=Answers(
         note=lambda _, text: {"additional_context": text},
-        refuse=_permission("deny"),
+        refuse=_deny,
         go_on=lambda _, reason: {"followup_message": reason},
     ),
     result=_result,

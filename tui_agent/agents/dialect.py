@@ -159,6 +159,11 @@ def permission(decision: str) -> Form:
     return form
 
 
+def decision(word: str) -> Form:
+    """Answers of one word and the reason, in the form of Claude Code's end of a turn."""
+    return lambda _, reason: {"decision": word, "reason": reason}
+
+
 @dataclass(frozen=True)
 class TomlRegistry:
     """A table `[[hooks]]` for each hook."""

@@ -6,8 +6,6 @@ itself failed, and a command's exit code is a line of the text for the model.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tui_agent.agents.dialect import (
     Answers,
     Dialect,
@@ -17,6 +15,7 @@ from tui_agent.agents.dialect import (
     Record,
     SettingsFile,
     context,
+    decision,
     in_group,
 )
 from tui_agent.agents.headless import Headless, words
@@ -30,10 +29,6 @@ def _result(call: Call, record: Record) -> Result:
     invalid = "invalid_tool_params" in text_at(response, "error", "type")
     text = content_text(response.get("llmContent"))
     return result_of_text(call, text, text_at(response, "error", "message"), invalid=invalid)
-
-
-def _deny(_: str, reason: str) -> dict[str, Any]:
-    return {"decision": "deny", "reason": reason}
 
 
 DIALECT = Dialect(
@@ -57,7 +52,7 @@ DIALECT = Dialect(
     fields=Fields(texts={Moment.PROMPT: "prompt", Moment.ANSWERED: "prompt_response"}),
     # It knows `ask`, and waits without end for the answer if nobody is there (`-p`): a call that would be
     # asked for is refused.
-    answers=Answers(note=context, refuse=_deny, go_on=_deny, frames_notes=True),
+    answers=Answers(note=context, refuse=decision("deny"), go_on=decision("deny"), frames_notes=True),
     result=_result,
     headless=Headless(
         resume=lambda session, prompt: ["--resume", session or "latest", "-p", prompt],

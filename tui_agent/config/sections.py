@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
-from tui_agent.config.profiles import Seconds
+from tui_agent.config.profiles import Seconds, names_of
 from tui_agent.core.names import Decision, SandboxMode
 from tui_agent.core.recovery.policy import RecoveryPolicy
 from tui_agent.permissions.rules import parse_rule
@@ -230,9 +230,7 @@ class WebSettings(BaseModel, frozen=True, extra="forbid"):
     @field_validator("private_hosts", mode="before")
     @classmethod
     def _split_at_commas(cls, value: Any) -> Any:
-        return (
-            [host.strip() for host in value.split(",") if host.strip()] if isinstance(value, str) else value
-        )
+        return names_of(value)
 
 
 class ConsoleSettings(BaseModel, frozen=True, extra="forbid"):

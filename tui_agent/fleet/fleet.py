@@ -231,11 +231,11 @@ class Fleet:
             self._queue.remove(run)
             self._failed(run, reason)
 
-    def stop_all(self, reason: str = "The operator stopped all runs.") -> None:
+    def stop_all(self) -> None:
         """End every run as interrupted."""
         for run in self.runs:
             if not run.over:
-                self.stop(run, reason)
+                self.stop(run, "The operator stopped all runs.")
 
     # --- hosts ------------------------------------------------------------------------------------------------
 

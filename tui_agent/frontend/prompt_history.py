@@ -22,8 +22,8 @@ MAX_ENTRY_CHARACTERS = 20_000
 class PromptHistory:
     """Older texts by `previous`, newer ones by `next`; the draft that was being typed comes back at the end."""
 
-    def __init__(self, path: Path | None = None) -> None:
-        self._path = path
+    def __init__(self) -> None:
+        self._path: Path | None = None
         self._entries: list[str] = []
         self._position = 0
         self._draft = ""

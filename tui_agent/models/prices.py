@@ -28,13 +28,13 @@ class _Rates(NamedTuple):
     reasoning: float
 
 
-def cost_of(facts: Mapping[str, Any], usage: Mapping[str, Any], at: datetime | None = None) -> float | None:
+def cost_of(facts: Mapping[str, Any], usage: Mapping[str, Any]) -> float | None:
     """The cost in USD of a call with this usage, in OpenAI's form; None when the table has no price.
 
-    `facts`: the model's row of the table. `at`: when it was made, for prices by the hour; None: now.
+    `facts`: the model's row of the table. Prices by the hour are those of now.
     """
     prompt, completion = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
-    rates = _rates(_at_that_hour(facts, at or datetime.now(UTC)), prompt)
+    rates = _rates(_at_that_hour(facts, datetime.now(UTC)), prompt)
     if rates is None:
         return None
     read, written = cache_tokens(usage)

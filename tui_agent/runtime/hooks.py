@@ -118,7 +118,7 @@ class HookRunner:
             given: tuple[BinaryIO, ...] = ()
             status: BinaryIO | None = None
             if confined is not None:
-                (leash_end, _), (status, status_end) = (_pipe(stack) for _ in range(2))
+                (leash_end, _), (status, status_end) = (processes.pipe(stack) for _ in range(2))
                 given = (leash_end, status_end)
                 before = processes.supervised(0.0, status_end.fileno(), confined.gate, leash_end.fileno())
                 argv, environment = [*before, *confined.wrap(argv)], environment | confined.environment()
@@ -136,14 +136,6 @@ class HookRunner:
 
 
 _NO_SANDBOX = "in plan mode hooks run in a sandbox, and there is none here: agent-tui doctor says why"
-
-
-def _pipe(stack: ExitStack) -> tuple[BinaryIO, BinaryIO]:
-    reading, writing = os.pipe()
-    return (
-        stack.enter_context(os.fdopen(reading, "rb", buffering=0)),
-        stack.enter_context(os.fdopen(writing, "wb", buffering=0)),
-    )
 
 
 def _reported(status: BinaryIO) -> int | None:

@@ -4,7 +4,7 @@ its screen asks how long to wait.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ class Player:
     position: int = 0
     speed: float = 1.0
     playing: bool = False
-    _owed: float = field(default=0.0, repr=False)
 
     def __post_init__(self) -> None:
         self.position = self._inside(self.position)

@@ -97,7 +97,9 @@ async def _run(
     sandbox: Sandbox,
 ) -> CommandEnd:
     with contextlib.ExitStack() as stack:
-        (leash_end, leash), (status, status_end), (output, output_end) = (_pipe(stack) for _ in range(3))
+        (leash_end, leash), (status, status_end), (output, output_end) = (
+            processes.pipe(stack) for _ in range(3)
+        )
         mark = secrets.token_hex(8)
         try:
             child = await processes.start(
@@ -224,11 +226,3 @@ class _Pump:
             self._loop.call_soon_threadsafe(
                 self._progress, piece.replace("\0", "\ufffd"), context=self._context
             )
-
-
-def _pipe(stack: contextlib.ExitStack) -> tuple[BinaryIO, BinaryIO]:
-    reading, writing = os.pipe()
-    return (
-        stack.enter_context(os.fdopen(reading, "rb", buffering=0)),
-        stack.enter_context(os.fdopen(writing, "wb", buffering=0)),
-    )

@@ -8,24 +8,20 @@ from textual.app import App, ComposeResult
 
 from tui_agent.console.looks.themes import DEFAULT_THEME, read_themes, role_defaults, theme_folders
 from tui_agent.console.panes import (
-    AttemptsPane,
-    ConfidencePane,
+    RECOVERY_PANES,
     ConversationPane,
     IncidentStrip,
-    NotePane,
-    RingPane,
     StatusLine,
     TimelinePane,
-    TrendsPane,
 )
-from tui_agent.console.panes.pane import LinePane
+from tui_agent.console.panes.pane import LinePane, StatePane
 from tui_agent.console.panes.rows import Rows
 from tui_agent.frontend.lines.styled import Line, width_of
 
 if TYPE_CHECKING:
     from tui_agent.core.state import RunState
 
-PANES = (RingPane, AttemptsPane, ConfidencePane, NotePane, TimelinePane, TrendsPane, ConversationPane)
+PANES: tuple[type[StatePane], ...] = (*RECOVERY_PANES, ConversationPane)
 ROWS = (StatusLine, IncidentStrip)
 ALL = (*PANES, *ROWS)
 

@@ -50,10 +50,10 @@ def key_line(*hints: tuple[str, str]) -> Content:
     return Content("  ").join(parts)
 
 
-def mode_line(mode: str, key: str) -> Content:
-    """Give a mode and the key that changes it."""
+def mode_line(mode: str) -> Content:
+    """Give a mode of approvals and the key that changes it."""
     role = {"plan": "$text-accent", "all": "$text-warning"}.get(mode, "$muted")
-    return Content.assemble((mode, role), " ", (_named(key), "$muted"))
+    return Content.assemble((mode, role), " ", (_named("⇧Tab"), "$muted"))
 
 
 class KeyHints(Widget):

@@ -132,7 +132,7 @@ def _colour(value: str) -> Color | None:
         return None
 
 
-def to_strip(line: Line, palette: Palette, base: Style, width: int, start: int = 0) -> Strip:
+def to_strip(line: Line, palette: Palette, base: Style, width: int) -> Strip:
     """The line as a strip of exactly `width` cells, padded in the style of the line's last `on:` background.
 
     A line may end in an empty span `Span("", "on:role")`: it gives the padding its style.
@@ -147,4 +147,4 @@ def to_strip(line: Line, palette: Palette, base: Style, width: int, start: int =
         segments.append(Segment(" " * (width - length), pad))
         length = width
     strip = Strip(segments, length)
-    return strip if length == width else strip.crop(start, start + width)
+    return strip if length == width else strip.crop(0, width)

@@ -234,7 +234,7 @@ class Prompt(TextField):
             )
         else:
             of_vim = "" if self.vim is None else f"{self.vim.pending} {self.vim.mode}".strip()
-            approval = mode_line(self._approval, "⇧Tab") if self._approval else Content("")
+            approval = mode_line(self._approval) if self._approval else Content("")
             self.border_subtitle = Content("  ").join(filter(None, (Content(of_vim), approval))) or None
             if self.vim is not None and self.vim.mode.selects:
                 # The last character that is selected is shown by the cursor alone.

@@ -22,7 +22,6 @@ class Plan:
     """Steps in their order. `seq` is that of the event that brought it, or that began the task which found it."""
 
     steps: tuple[PlanStep, ...] = ()
-    explanation: str = ""
     seq: int = 0
     earlier: bool = False
     """An earlier task left it so; the task of now has not taken it up."""
@@ -63,4 +62,4 @@ def plan_of(arguments: Mapping[str, Any], seq: int = 0) -> Plan:
         for item in (listed if isinstance(listed, list | tuple) else ())
         if isinstance(item, Mapping) and item.get("status") in _BOXES
     )
-    return Plan(steps, str(arguments.get("explanation") or ""), seq)
+    return Plan(steps, seq)

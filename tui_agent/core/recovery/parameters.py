@@ -5,6 +5,8 @@ Those of one detector stand in its own file, in a class that adds them to these.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from inspect import get_annotations
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -62,3 +64,20 @@ class Parameters(BaseModel):
     """Failures of a call and of a tool count on in the next run, while the workspace has not changed since the last."""
     closing_turn: bool = True
     """Before recovery ends a run, one more reply and its calls (`combined` alone)."""
+
+
+def together(kinds: Collection[type[Parameters]]) -> tuple[type[Parameters], ...]:
+    """Leave out the classes whose fields another one adds to: they are there by that. Raises `TypeError` if two declare
+    a parameter of one name, of which one would hide the other.
+    """
+    every: tuple[type[Parameters], ...] = (Parameters, *kinds)
+    declared: dict[str, type[Parameters]] = {}
+    for kind in every:
+        for name in get_annotations(kind):
+            if (other := declared.setdefault(name, kind)) is not kind:
+                raise TypeError(
+                    f"{kind.__name__} and {other.__name__} both have a parameter {name}: rename one."
+                )
+    return tuple(
+        one for one in kinds if not any(one is not other and issubclass(other, one) for other in kinds)
+    )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import ConfigDict, ValidationError
 
 from tui_agent.core.recovery.detectors import DETECTORS
+from tui_agent.core.recovery.parameters import together
 
 if TYPE_CHECKING:
     from tui_agent.core.recovery.cognition import CognitionParameters
@@ -41,13 +42,8 @@ if TYPE_CHECKING:
         """Parameters that are read outside of their detector's file."""
 
 else:
-    _KINDS = tuple(dict.fromkeys(detector.parameters for detector in reversed(DETECTORS)))
-    # A class whose fields another one adds to is there by that.
-    _BASES = tuple(
-        one for one in _KINDS if not any(one is not other and issubclass(other, one) for other in _KINDS)
-    )
 
-    class _OfDetectors(*_BASES):
+    class _OfDetectors(*together(dict.fromkeys(detector.parameters for detector in reversed(DETECTORS)))):
         """Parameters of all detectors, in the order of the detectors."""
 
 

@@ -78,9 +78,9 @@ class StepReader(ABC):
         self.report.understood -= 1
         self.report.skip(kind if isinstance(kind, str) and kind else unnamed)
 
-    def not_known(self, kind: Any, record: Any, unnamed: str = "") -> None:
+    def not_known(self, kind: Any, record: Any) -> None:
         """Leave out a record of a kind that is not known. One with text or a call may be a part that is lost."""
-        self.leave_out(kind, unnamed)
+        self.leave_out(kind)
         inner = [value for value in record.values() if isinstance(value, dict)]
         self.report.lost += any(_CARRIES & one.keys() for one in (record, *inner))
 
