@@ -36,14 +36,13 @@ def _litellm(book: HabitBook) -> ChatClient:
     return LitellmClient(litellm_setup.load(), book)
 
 
-LOADERS: Mapping[Client, Loader] = {"openai": _openai, "litellm": _litellm}
+_LOADERS: Mapping[Client, Loader] = {"openai": _openai, "litellm": _litellm}
 
 
 class Clients:
-    """Makes calls. `loaders` import a client's library, which may take seconds, in a thread."""
+    """Makes calls. A client is loaded when it is first needed, in a thread: its library may take seconds."""
 
-    def __init__(self, loaders: Mapping[Client, Loader] = LOADERS) -> None:
-        self._loaders = loaders
+    def __init__(self) -> None:
         self._book = HabitBook()
         self._one_at_a_time = asyncio.Lock()
         """Two threads that import parts of the same library may find half of it."""
@@ -120,7 +119,7 @@ class Clients:
         """In a thread, so that commands and heartbeats go on meanwhile. Raises `ModelFault`."""
         try:
             async with self._one_at_a_time:
-                return await asyncio.to_thread(self._loaders[client], self._book)
+                return await asyncio.to_thread(_LOADERS[client], self._book)
         except Exception as error:
             raise ModelFault(
                 Fault(

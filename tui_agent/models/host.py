@@ -10,7 +10,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from tui_agent.config.profiles import Client
 from tui_agent.models import routes, wire
-from tui_agent.models.clients import LOADERS, Clients, Loader
+from tui_agent.models.clients import Clients
 from tui_agent.models.fault_advice import CallFacts
 from tui_agent.models.faults import fault_from
 from tui_agent.models.host_start import LINE_LIMIT
@@ -33,15 +33,10 @@ _PR_SET_PDEATHSIG = 1
 class Host:
     """Serves commands until stdin ends. `first`: the client that is most likely needed, which loads at once."""
 
-    def __init__(
-        self,
-        send: Callable[[BaseModel], None],
-        first: Client | None = None,
-        loaders: Mapping[Client, Loader] = LOADERS,
-    ) -> None:
+    def __init__(self, send: Callable[[BaseModel], None], first: Client | None = None) -> None:
         self._send = send
         self._calls: dict[int, asyncio.Task[None]] = {}
-        self._clients = Clients(loaders)
+        self._clients = Clients()
         if first is not None:
             self._clients.begin(first)
 

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from tui_agent.fleet.tasks import BadLine
     from tui_agent.frontend.arguments import ConsoleArguments
 
-PAGE = 10
 GATHERED = 0.2
 """Seconds for which changes of runs are gathered: keys go before them."""
 
