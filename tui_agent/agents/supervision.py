@@ -15,14 +15,16 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol
 
 from tui_agent import processes
+from tui_agent.agents.check import Goal, Rounds, checked, files_of
 from tui_agent.agents.follower import Follower
+from tui_agent.agents.leash import GRACE, Leashed, leashed
 from tui_agent.core import events
 from tui_agent.core.names import unanswered
 from tui_agent.core.recovery.fault_plan import plan
@@ -47,8 +49,6 @@ _LOOK = 0.2
 """Seconds between two looks at the session."""
 _COUNT = 5.0
 """Seconds between two counts of the cost."""
-_GRACE = 1.0
-"""Seconds for the agent to end by itself: with what follows, all is over within two of the limit."""
 _READING_OUT = 0.5
 """Seconds beyond that for what it still says."""
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
@@ -98,6 +98,7 @@ class Supervisor:
         limits: Limits,
         follower: Follower,
         environment: dict[str, str],
+        goal: Goal | None = None,
         person: Person | None = None,
         stdin: int | IO[bytes] = processes.DEVNULL,
     ) -> None:
@@ -119,6 +120,8 @@ class Supervisor:
         self._policy = policy.model_copy(update={"model_faults": "retry", "model_tries": limits.resumes + 1})
         self._limits = limits
         self._environment = environment
+        self._goal = goal
+        self._rounds = Rounds()
         self._person = person
         self._stdin = stdin
         self._faults = ModelFaults()
@@ -128,6 +131,7 @@ class Supervisor:
         """Questions that nobody answered, by their rules, since a call succeeded."""
         self._tail = b""
         self._begun = time.monotonic()
+        self._began_at = time.time()
         self.resumes = 0
         self.why = ""
         """The reason why it was ended, if the agent did not end by itself."""
@@ -148,15 +152,48 @@ class Supervisor:
             if ended.decided is not None:
                 self.why = ended.why
                 return ended.decided
-            if not ended.advice:
-                if ended.fault is None:
-                    return ended.code
+            words = ended.advice
+            if not words and ended.fault is not None:
                 if not await self._waited(ended.fault):
                     return ended.code or MODEL_FAILED
+                words = GO_ON
+            elif not words:
+                if ended.code or self._goal is None:
+                    return ended.code
+                words = await self._unmet(self._goal)
+                if not words:
+                    return 0
+                code = STOPPED if (hopeless := self._rounds.hopeless) else PARTIAL
+                if why := hopeless or self._kept_from_resuming():
+                    self.why = f"its check still fails, and {why}"
+                    return code
             self.resumes += 1
             session = self._headless.session_in(self._output()) or self._follower.stand.session
-            command = self._headless.goes_on(self._command, self._program, session, ended.advice or GO_ON)
+            command = self._headless.goes_on(self._command, self._program, session, words)
             stdin = processes.DEVNULL
+
+    async def _unmet(self, goal: Goal) -> str:
+        """Run the check, and say what the agent is told; empty if the work is done."""
+        files = await asyncio.to_thread(files_of, self._workspace, self._began_at)
+        found = await checked(goal, self._workspace, self._environment)
+        if found.passed:
+            self.say("the check passes")
+            return ""
+        self.say(f"the check fails: {found.in_words(goal)}")
+        left = await asyncio.to_thread(files_of, self._workspace, self._began_at)
+        self._rounds = self._rounds.failed(found.failures, files, left)
+        return found.told(goal)
+
+    def _kept_from_resuming(self) -> str:
+        """The limit that keeps the agent from being resumed; empty if none does."""
+        spent = self._follower.stand.spent
+        if self.resumes >= self._limits.resumes:
+            return "it may not be resumed again (--max-resumes)"
+        if self._limits.usd is None:
+            return ""
+        if spent is None:
+            return "what it has spent is not known, and --max-cost bounds it"
+        return f"it has spent {dollars(spent)} (--max-cost)" if spent >= self._limits.usd else ""
 
     async def _waited(self, fault: events.Fault) -> bool:
         """Wait before the agent is taken up again; False if it is not."""
@@ -170,11 +207,11 @@ class Supervisor:
             now=time.time(),
             on_limit="wait",
         )
-        if decided.action not in {"retry", "wait"} or self.resumes >= self._limits.resumes:
-            self.why = f"{fault.kind.in_words}: {one_line(fault.message, 200)}"
-            return False
-        if self._limits.usd is not None and self._follower.stand.spent is None:
-            self.why = "what it has spent is not known, and --max-cost bounds it"
+        kept = self._kept_from_resuming()
+        if decided.action not in {"retry", "wait"} or kept:
+            self.why = f"{fault.kind.in_words}: {one_line(fault.message, 200)}" + (
+                f"; {kept}" if kept else ""
+            )
             return False
         self._faults = self._faults.faulted(
             events.ModelFaulted(
@@ -196,15 +233,17 @@ class Supervisor:
         goes_on = self.resumes > 0 or self._headless.chooses_session(command[self._program + 1 :])
         await self._follower.begin(goes_on=goes_on)
         self._tail = b""
-        async with self._started(command, stdin) as (child, status, leash):
+        environment = {**self._environment, "PWD": str(self._workspace)}
+        async with leashed(command, cwd=self._workspace, env=environment, stdin=stdin) as running:
+            process = running.child.process
             reading = [
-                asyncio.create_task(self._pass_on(child.process.stdout, sys.stdout.buffer)),
-                asyncio.create_task(self._pass_on(child.process.stderr, sys.stderr.buffer)),
+                asyncio.create_task(self._pass_on(process.stdout, sys.stdout.buffer)),
+                asyncio.create_task(self._pass_on(process.stderr, sys.stderr.buffer)),
             ]
             try:
-                ended = await self._watch(child, status)
+                ended = await self._watch(running)
             finally:
-                os.close(leash)
+                running.let_go()
                 await processes.uncancelled(_read_out(reading))
         await self._follower.end()
         self._say_unfollowed()
@@ -214,33 +253,6 @@ class Supervisor:
             return Ended(ended.code, fault=self._fault(ended.code))
         return ended
 
-    @asynccontextmanager
-    async def _started(
-        self, command: Sequence[str], stdin: int | IO[bytes]
-    ) -> AsyncIterator[tuple[processes.Child, int, int]]:
-        """The agent, the pipe that tells of its end, and its leash: when that is closed, here or because we died, it
-        ends with all that it started.
-        """
-        environment = {**self._environment, "PWD": str(self._workspace)}
-        (leash_end, leash), (status, status_end) = os.pipe(), os.pipe()
-        os.set_blocking(status, False)
-        try:
-            child = await processes.start(
-                [*processes.supervised(_GRACE, status_end, leash=leash_end), *command],
-                cwd=self._workspace,
-                env=environment,
-                stdin=stdin,
-                pass_fds=(leash_end, status_end),
-            )
-        finally:
-            os.close(leash_end)
-            os.close(status_end)
-        try:
-            yield child, status, leash
-        finally:
-            await child.end()
-            os.close(status)
-
     async def _pass_on(self, stream: asyncio.StreamReader | None, to: IO[bytes]) -> None:
         while stream is not None and (piece := await stream.read(1 << 16)):
             self._tail = (self._tail + piece)[-_TAIL:]
@@ -248,24 +260,21 @@ class Supervisor:
                 to.write(piece)
                 to.flush()
 
-    async def _watch(self, child: processes.Child, status: int) -> Ended:
+    async def _watch(self, running: Leashed) -> Ended:
         """Until the agent ends, or has to be ended."""
-        lines: list[str] = []
+        child = running.child
         count_at = time.monotonic() + _COUNT
         looking = asyncio.create_task(self._follower.look())
         while True:
             gone = child.code is not None
-            with suppress(BlockingIOError):
-                lines += os.read(status, 4_096).decode("ascii", "replace").splitlines()
             if looking.done():
                 for told in looking.result():
-                    ended = None if gone else await self._judged(told, lines)
+                    ended = None if gone else await self._judged(told, running)
                     if ended is not None:
                         return ended
                 self._say_unfollowed()
                 looking = asyncio.create_task(self._follower.look())
-            code = next((int(line.split()[1]) for line in lines if line.startswith("exit ")), None)
-            if code is not None:
+            if (code := running.code) is not None:
                 return Ended(code)
             if gone:
                 return Ended(128 + signal.SIGKILL)
@@ -283,7 +292,7 @@ class Supervisor:
             self._unfollowed = True
             self.say(f"nothing of it is judged any more: {self._follower.why}")
 
-    async def _judged(self, verdict: events.VerdictReached | None, lines: Sequence[str]) -> Ended | None:
+    async def _judged(self, verdict: events.VerdictReached | None, running: Leashed) -> Ended | None:
         """The end that a verdict brings to the agent; None: it goes on. Without one a call has succeeded."""
         if verdict is None:
             self._unanswered.clear()
@@ -294,7 +303,7 @@ class Supervisor:
         why = f"{verdict.reason} ({verdict.rule})"
         if self._person is not None and verdict.rule not in self._asked:
             self._asked.add(verdict.rule)
-            return await self._answered(self._person, why, lines)
+            return await self._answered(self._person, why, running)
         if stops:
             return Ended(0, f"it is stuck: {why}", STOPPED)
         self._unanswered[verdict.rule] += 1
@@ -303,9 +312,9 @@ class Supervisor:
             return Ended(0, f"nobody is here to answer: {why}", UNANSWERED)
         return None
 
-    async def _answered(self, person: Person, why: str, lines: Sequence[str]) -> Ended | None:
+    async def _answered(self, person: Person, why: str, running: Leashed) -> Ended | None:
         """Ask while the agent rests."""
-        leader = next((int(line.split()[1]) for line in lines if line.startswith("pid ")), 0)
+        leader = running.leader
         _signal(leader, signal.SIGSTOP)
         try:
             said = await person.ask(f"{self._dialect.title}: {one_line(why, 400)}")
@@ -349,7 +358,7 @@ class Supervisor:
 
 async def _read_out(reading: Sequence[asyncio.Task[None]]) -> None:
     """Read what the agent still says until it is gone."""
-    await asyncio.wait(reading, timeout=_GRACE + _READING_OUT)
+    await asyncio.wait(reading, timeout=GRACE + _READING_OUT)
     for task in reading:
         task.cancel()
     await asyncio.gather(*reading, return_exceptions=True)

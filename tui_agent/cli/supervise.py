@@ -6,9 +6,12 @@ import asyncio
 import os
 import signal
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from tui_agent.agents.check import Goal
 from tui_agent.agents.dialect import Dialect
 from tui_agent.agents.dialects import DIALECTS
 from tui_agent.agents.follower import Follower
@@ -27,12 +30,14 @@ from tui_agent.core.recovery.policy import preset
 
 _EXAMPLE = """
 agent-tui supervise -- claude -p "fix the failing tests" --permission-mode acceptEdits
+agent-tui supervise --check "pytest -q" -- claude -p "fix the failing tests"
 agent-tui supervise --max-resumes 3 --timeout 3600 -- codex exec "fix the build"
 """
 
 _EPILOG = """
 exit codes:
-  the agent's own, unless recovery ended it: 3 its cost is used up · 4 stuck, or stopped by you
+  the agent's own, unless recovery ended it: 3 its cost, or its resumes while the check fails, are used up
+  4 stuck (rounds in which the check failed as before, too), or stopped by you
   5 a question nobody could answer · 6 its model could not be used · 130 interrupted (signal, --timeout)"""
 
 
@@ -64,6 +69,18 @@ def parser() -> Parser:
         metavar="USD",
         help="end it when it has cost this much, where the cost is known",
     )
+    made.add_argument(
+        "--check",
+        metavar="COMMAND",
+        help="run this when the agent says that it is done; while it fails, the agent is resumed with its output",
+    )
+    made.add_argument("--goal", metavar="TEXT", help="the goal in words, for an agent whose check fails")
+    made.add_argument(
+        "--check-timeout",
+        type=amount,
+        metavar="SECONDS",
+        help="longest time of a check (default: 1800)",
+    )
     made.add_argument("--workspace", metavar="DIR", help="where it works (default: here)")
     add_place_options(made)
     return made
@@ -75,7 +92,7 @@ def main(arguments: Sequence[str]) -> int:
     settings = load_settings(overrides(namespace, "policy", "workspace", "state_dir"), namespace.config)
     require_workspace(settings)
     dialect, program = _agent(namespace.command)
-
+    goal = _goal(namespace)
     person = _Terminal() if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() else None
     policy = preset(settings.policy, **settings.recovery.overrides())
     with Follower(dialect.name, settings.workspace, policy) as follower:
@@ -86,6 +103,7 @@ def main(arguments: Sequence[str]) -> int:
             workspace=settings.workspace,
             policy=policy,
             limits=Limits(namespace.max_resumes, namespace.timeout, namespace.max_cost),
+            goal=goal,
             follower=follower,
             environment=dict(os.environ),
             person=person,
@@ -124,6 +142,21 @@ class _Terminal:
         finally:
             loop.remove_reader(sys.stdin)
         return sys.stdin.readline() or None
+
+
+def _goal(namespace: Namespace) -> Goal | None:
+    """The goal that the agent has to reach. Raises `UsageError`."""
+    if namespace.check is None:
+        if namespace.goal is not None or namespace.check_timeout is not None:
+            raise UsageError(
+                "agent-tui supervise: --goal and --check-timeout need --check.\n"
+                'Only a command can say if the goal is reached: --check "pytest -q"'
+            )
+        return None
+    if not namespace.check.strip():
+        raise UsageError('agent-tui supervise: the check is empty; name a command, as in --check "pytest -q"')
+    goal = Goal(namespace.check, namespace.goal or "")
+    return replace(goal, seconds=namespace.check_timeout) if namespace.check_timeout else goal
 
 
 def _agent(command: Sequence[str]) -> tuple[Dialect, int]:
