@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 
 from tests.runtime.session_harness import start_session
 from tests.scripted_model import scripted_model
+from tui_agent.agents.check import Goal
+from tui_agent.config.sections import SandboxSettings
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.headless import run_headless
@@ -102,6 +105,60 @@ async def test_an_answer_without_any_success_says_so_beside_it(
     said = capsys.readouterr()
     assert (code, said.out) == (0, "It needs Python 3.8.\n")
     assert "agent-tui: answered: Answered without a single successful tool call." in said.err
+
+
+WRITE = {"calls": [{"tool": "write_file", "args": {"path": "state.txt", "content": "1\n"}}]}
+
+
+@pytest.mark.parametrize(
+    ("check", "turns", "code", "asked", "reason"),
+    [
+        ("true", ["Done."], 0, 1, ""),
+        ("grep 1 state.txt", ["Done.", WRITE, "Now it is."], 0, 2, ""),
+        ("echo one failed; exit 1", ["Done."] * 8, 4, 4, "(exit code 1: one failed), and 3 rounds"),
+    ],
+)
+async def test_an_answer_is_sent_back_while_its_check_fails(
+    check: str,
+    turns: list[Any],
+    code: int,
+    asked: int,
+    reason: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "work").mkdir()
+    settings = Settings(
+        model="scripted",
+        approve="all",
+        output="json",
+        workspace=tmp_path / "work",
+        state_dir=tmp_path / "state",
+    )
+    goal = Goal(check, "state.txt holds 1")
+    ran = run_headless(settings, "go", model=scripted_model(turns), goal=goal)
+    assert await asyncio.wait_for(ran, 60) == code
+    result = json.loads(capsys.readouterr().out)
+    assert reason in result["reason"]
+    recorded = read_journal(tmp_path / "state" / "sessions" / result["session_id"]).events
+    tasks = [event.task for event in recorded if isinstance(event, events.RunStarted)]
+    assert len(tasks) == asked
+    assert all("The goal is: state.txt holds 1" in task for task in tasks[1:])
+    assert [event.command for event in recorded if isinstance(event, events.OwnCommandEnded)] == [
+        check
+    ] * asked
+
+
+async def test_a_signal_ends_a_check_that_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = Settings(
+        model="scripted", approve="all", output="json", workspace=tmp_path, state_dir=tmp_path / "state"
+    )
+    goal = Goal("kill -TERM $(cat pid); sleep 600")
+    (tmp_path / "pid").write_text(str(os.getpid()))
+    with_sandbox_off = settings.replaced(sandbox=SandboxSettings(mode="off"))
+    ran = run_headless(with_sandbox_off, "go", model=scripted_model(["Done."]), goal=goal)
+    assert await asyncio.wait_for(ran, 60) == 130
+    assert "while its check ran" in json.loads(capsys.readouterr().out)["reason"]
 
 
 @pytest.mark.process

@@ -74,15 +74,19 @@ class Checked:
         said = one_line(last_line(self.output), 200)
         return f"exit code {self.code}" + (f": {said}" if said else "")
 
-    def told(self, goal: Goal) -> str:
-        """The agent's next prompt."""
-        end = self.output.strip()[-_TOLD:]
+    def verdict(self, goal: Goal) -> str:
+        """What an agent is told that knows the output."""
         return (
             f"The work is not done: its check `{goal.check}` failed ({self.in_words(goal).partition(':')[0]}). "
             + (f"The goal is: {goal.words}\n" if goal.words else "")
-            + "Mend what makes it fail, and leave the check as it is. "
-            + (f"The end of its output:{framed(end, _TOLD)}" if end else "It printed nothing.")
+            + "Mend what makes it fail, and leave the check as it is."
         )
+
+    def told(self, goal: Goal) -> str:
+        """The next prompt of an agent, with the end of the output."""
+        end = self.output.strip()[-_TOLD:]
+        said = f"The end of its output:{framed(end, _TOLD)}" if end else "It printed nothing."
+        return f"{self.verdict(goal)} {said}"
 
     @property
     def failures(self) -> str:

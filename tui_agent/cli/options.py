@@ -8,13 +8,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from textwrap import indent
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tui_agent.cli.foreign_options import here
 from tui_agent.config.errors import nearest
 from tui_agent.core.names import APPROVALS, ON_LIMIT, POLICIES, REASONING_EFFORTS, SANDBOX_MODES
+
+if TYPE_CHECKING:
+    from tui_agent.agents.check import Goal
 
 
 class UsageError(Exception):
@@ -224,6 +228,39 @@ def say_of_open_cluster(address: str) -> None:
         )
 
 
+def add_check_options(parser: Parser) -> None:
+    """Options for a goal that a command checks."""
+    group = parser.add_argument_group("the goal")
+    group.add_argument(
+        "--check",
+        metavar="COMMAND",
+        help="run this when the agent says that it is done; while it fails, the agent is sent back with its output",
+    )
+    group.add_argument("--goal", metavar="TEXT", help="the goal in words, for an agent whose check fails")
+    group.add_argument(
+        "--check-timeout", type=amount, metavar="SECONDS", help="longest time of a check (default: 1800)"
+    )
+
+
+def goal_of(namespace: argparse.Namespace, command: str) -> Goal | None:
+    """The goal that is to be reached; None without a check. Raises `UsageError`."""
+    if namespace.check is None:
+        if namespace.goal is not None or namespace.check_timeout is not None:
+            raise UsageError(
+                f"agent-tui {command}: --goal and --check-timeout need --check.\n"
+                'Only a command can say if the goal is reached: --check "pytest -q"'
+            )
+        return None
+    if not namespace.check.strip():
+        raise UsageError(
+            f'agent-tui {command}: the check is empty; name a command, as in --check "pytest -q"'
+        )
+    from tui_agent.agents.check import Goal
+
+    goal = Goal(namespace.check, namespace.goal or "")
+    return replace(goal, seconds=namespace.check_timeout) if namespace.check_timeout else goal
+
+
 def add_place_options(parser: Parser) -> None:
     """Options for the places of settings and sessions, which every command has."""
     group = parser.add_argument_group("places")
@@ -244,7 +281,11 @@ def add_console_options(parser: Parser) -> None:
     group.add_argument("--theme", metavar="NAME", help="how the console looks")
 
 
-_NO_SETTINGS = frozenset({"config", "task", "name", "list", "session", "resume", "json", "forget_habits"})
+_NO_SETTINGS = frozenset({"config", "task", "name", "list", "session", "resume", "json", "forget_habits"}) | {
+    "check",
+    "check_timeout",
+    "goal",
+}
 
 
 def overrides(namespace: argparse.Namespace, *only: str) -> dict[str, object]:

@@ -8,19 +8,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.cli.interrupts import sigterm_interrupts
-from tui_agent.cli.options import Parser, UsageError, add_run_options, amount, one_of, overrides
+from tui_agent.cli.options import (
+    Parser,
+    UsageError,
+    add_check_options,
+    add_run_options,
+    amount,
+    goal_of,
+    one_of,
+    overrides,
+)
 from tui_agent.config.errors import ConfigError
 from tui_agent.core.names import ON_ESCALATION, OUTPUT_FORMS
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from tui_agent.agents.check import Goal
     from tui_agent.config.settings import Settings
     from tui_agent.models.choose import ModelByName
     from tui_agent.models.host_start import Begun
 
 _EXAMPLE = """
-agent-tui run "fix the failing tests" --model openai/gpt-5 --approve all
+agent-tui run "fix the failing tests" --check "pytest -q" --model openai/gpt-5 --approve all
 git diff | agent-tui run - --output json --timeout 600 --max-cost 1 | jq -r .answer"""
 
 _EPILOG = """
@@ -52,6 +62,7 @@ def parser() -> Parser:
     )
     made.add_argument("--timeout", type=amount, metavar="SECONDS", help="end as interrupted after this time")
     made.add_argument("--resume", metavar="SESSION", help="go on with a session: TASK is its next message")
+    add_check_options(made)
     add_run_options(made)
     return made
 
@@ -64,14 +75,14 @@ def main(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     namespace = parser().parse(arguments)
-    task = _task(namespace.task)
+    task, goal = _task(namespace.task), goal_of(namespace, "run")
     _log_to_stderr()
     import asyncio
 
-    return asyncio.run(_run_in(namespace, task))
+    return asyncio.run(_run_in(namespace, task, goal))
 
 
-async def _run_in(namespace: Namespace, task: str) -> int:
+async def _run_in(namespace: Namespace, task: str, goal: Goal | None) -> int:
     """The model host begins first; settings, and what a session takes, are imported beside it."""
     import asyncio
     import importlib
@@ -98,7 +109,7 @@ async def _run_in(namespace: Namespace, task: str) -> int:
             trying = asyncio.create_task(sandboxes.tried_out(settings))
             headless = await asyncio.to_thread(importlib.import_module, "tui_agent.headless")
         await asyncio.gather(trying, return_exceptions=True)  # the session says what is wrong with it
-        code: int = await headless.run_headless(settings, task, model=model, resume=resume)
+        code: int = await headless.run_headless(settings, task, model=model, resume=resume, goal=goal)
     finally:
         await model.close()
         await asyncio.gather(starting, return_exceptions=True)  # the first call said what was wrong with it

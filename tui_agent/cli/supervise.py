@@ -6,12 +6,9 @@ import asyncio
 import os
 import signal
 import sys
-from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from tui_agent.agents.check import Goal
 from tui_agent.agents.dialect import Dialect
 from tui_agent.agents.dialects import DIALECTS
 from tui_agent.agents.follower import Follower
@@ -19,9 +16,11 @@ from tui_agent.agents.supervision import INTERRUPTED, Limits, Supervisor
 from tui_agent.cli.options import (
     Parser,
     UsageError,
+    add_check_options,
     add_place_options,
     add_policy_option,
     amount,
+    goal_of,
     overrides,
     place,
 )
@@ -69,19 +68,8 @@ def parser() -> Parser:
         metavar="USD",
         help="end it when it has cost this much, where the cost is known",
     )
-    made.add_argument(
-        "--check",
-        metavar="COMMAND",
-        help="run this when the agent says that it is done; while it fails, the agent is resumed with its output",
-    )
-    made.add_argument("--goal", metavar="TEXT", help="the goal in words, for an agent whose check fails")
-    made.add_argument(
-        "--check-timeout",
-        type=amount,
-        metavar="SECONDS",
-        help="longest time of a check (default: 1800)",
-    )
     made.add_argument("--workspace", metavar="DIR", help="where it works (default: here)")
+    add_check_options(made)
     add_place_options(made)
     return made
 
@@ -92,7 +80,7 @@ def main(arguments: Sequence[str]) -> int:
     settings = load_settings(overrides(namespace, "policy", "workspace", "state_dir"), namespace.config)
     require_workspace(settings)
     dialect, program = _agent(namespace.command)
-    goal = _goal(namespace)
+    goal = goal_of(namespace, "supervise")
     person = _Terminal() if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() else None
     policy = preset(settings.policy, **settings.recovery.overrides())
     with Follower(dialect.name, settings.workspace, policy) as follower:
@@ -142,21 +130,6 @@ class _Terminal:
         finally:
             loop.remove_reader(sys.stdin)
         return sys.stdin.readline() or None
-
-
-def _goal(namespace: Namespace) -> Goal | None:
-    """The goal that the agent has to reach. Raises `UsageError`."""
-    if namespace.check is None:
-        if namespace.goal is not None or namespace.check_timeout is not None:
-            raise UsageError(
-                "agent-tui supervise: --goal and --check-timeout need --check.\n"
-                'Only a command can say if the goal is reached: --check "pytest -q"'
-            )
-        return None
-    if not namespace.check.strip():
-        raise UsageError('agent-tui supervise: the check is empty; name a command, as in --check "pytest -q"')
-    goal = Goal(namespace.check, namespace.goal or "")
-    return replace(goal, seconds=namespace.check_timeout) if namespace.check_timeout else goal
 
 
 def _agent(command: Sequence[str]) -> tuple[Dialect, int]:

@@ -9,6 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from tui_agent.core import events
+from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.session.fork_outputs import OUTPUT_FOLDER
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.shell import Bash
@@ -36,7 +37,7 @@ class OwnRun:
         self.printed = ""
         self._session = session
         self._progress = progress
-        self._task: asyncio.Task[str] | None = None
+        self._task: asyncio.Task[events.OwnCommandEnded] | None = None
 
     async def finish(self) -> str:
         """Wait for what it printed, as the model reads it; of one that was interrupted the end, and that it was."""
@@ -46,7 +47,7 @@ class OwnRun:
         finally:
             self._task.cancel()
         if not self._task.cancelled():
-            return self._task.result()
+            return self._task.result().printed
         printed = f"{self.printed.rstrip()}\n(interrupted)".lstrip()
         _record(self._session, self.command, printed)
         return printed
@@ -62,12 +63,18 @@ class OwnRun:
 
 
 async def carried_out(
-    session: Session, command: str, progress: Callable[[str], None] = lambda _: None
-) -> str:
+    session: Session,
+    command: str,
+    progress: Callable[[str], None] = lambda _: None,
+    *,
+    seconds: float = TIMEOUT,
+    sandbox: Sandbox | None = None,
+) -> events.OwnCommandEnded:
     """Run a command of the operator's in the workspace, and give what it printed, as the model reads it.
 
     It stands in the conversation and is no call: nothing judges it. The model reads it with the next message.
-    `progress` takes pieces of its output as they come. Cancellation ends it, and records nothing.
+    `progress` takes pieces of its output as they come. `sandbox`: for one that nobody watches. Cancellation ends it,
+    and records nothing.
     """
     context = ToolContext(
         Workspace(Path(session.state.session.workspace)),
@@ -75,15 +82,19 @@ async def carried_out(
         f"own-{session.state.seq}",
         progress,
         session.recorder.new_mask,
+        sandbox=sandbox or Sandbox(),
     )
     try:
-        output = await Bash(timeout=TIMEOUT).run({"command": command}, context)
+        output = await Bash(timeout=seconds).run({"command": command}, context)
         printed, exit_code = output.content, output.exit_code
     except ToolError as error:
         printed, exit_code = error.message, error.exit_code
-    _record(session, command, printed, exit_code)
-    return printed
+    return _record(session, command, printed, exit_code)
 
 
-def _record(session: Session, command: str, printed: str, exit_code: int | None = None) -> None:
-    session.recorder.record(events.OwnCommandEnded(command=command, printed=printed, exit_code=exit_code))
+def _record(
+    session: Session, command: str, printed: str, exit_code: int | None = None
+) -> events.OwnCommandEnded:
+    ended = events.OwnCommandEnded(command=command, printed=printed, exit_code=exit_code)
+    session.recorder.record(ended)
+    return ended
