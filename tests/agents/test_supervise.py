@@ -14,12 +14,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tui_agent.agents.dialects import DIALECTS
+from tui_agent.agents.waiting import Clock, moment
 from tui_agent.cli import main
 
 AGENT = """#!{python} -I
@@ -74,14 +76,20 @@ for step, value in play[min(attempt, len(play)) - 1]:
         open(here + "/child", "w").write(str(child.pid))
     elif step == "write":
         open(value[0], "w").write(value[1])
+    elif step == "interrupted":
+        record("user", [{{"type": "text", "text": "[Request interrupted by user]"}}])
+    elif step == "signal":
+        import signal
+        signal.signal(getattr(signal, "SIG" + value), signal.SIG_DFL)
+        os.kill(os.getpid(), getattr(signal, "SIG" + value))
     elif step == "wait":
         time.sleep(value)
     elif step == "exit":
         sys.exit(value)
 """
-_LONG = 60
 LIMIT = 120
-"""Seconds: what counts as a long wait, and what only a program that hangs needs."""
+"""Seconds that only a program that hangs needs."""
+DONE = ("answer", "done")
 OVERLOADED = [("fault", "overloaded"), ("say", "API Error: 529 Overloaded."), ("exit", 1)]
 STUCK = [("fail", 40), ("wait", 600)]
 
@@ -175,20 +183,141 @@ def test_at_a_limit_of_use_it_waits_for_the_reset_and_resumes_once(
     supervise: Supervise,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    waits: list[float] = []
-    sleep = asyncio.sleep
-
-    async def passes(delay: float, *given: Any) -> Any:
-        """A long wait is over at once."""
-        if delay >= _LONG:
-            waits.append(delay)
-        return await sleep(0 if delay >= _LONG else delay, *given)
-
-    monkeypatch.setattr(asyncio, "sleep", passes)
+    passed = simulated(monkeypatch)
     done = supervise([[("limit", words), ("exit", 1)], [("answer", "done")]])
     assert (done.returncode, len(runs(home))) == (0, 2)
-    assert len(waits) == 1
-    assert at_least <= waits[0] <= at_most
+    assert at_least <= passed() <= at_most
+    assert "it waits, and goes on at" in done.stderr
+
+
+def simulated(monkeypatch: pytest.MonkeyPatch) -> Callable[[], float]:
+    """A clock whose waits for a limit are over at once: the seconds that they took."""
+    passed = 0.0
+
+    async def sleep(_: Clock, seconds: float) -> None:
+        nonlocal passed
+        passed += seconds
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(Clock, "now", lambda _: time.time() + passed)
+    monkeypatch.setattr(Clock, "ticks", lambda _: time.monotonic() + passed)
+    monkeypatch.setattr(Clock, "sleep", sleep)
+    return lambda: passed
+
+
+def in_seconds(number: float) -> str:
+    """A moment that comes, as it is named."""
+    return datetime.fromtimestamp(time.time() + number).isoformat(" ")  # noqa: DTZ006 - as people name it
+
+
+LIMIT_OF_2_H = [("limit", "You've hit your session limit, try again in 2 hours"), ("exit", 1)]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (("--on-limit", "stop"), 6, "(--on-limit stop)"),
+        (("--on-limit", "ask"), 5, "nobody is here to ask"),
+        (("--until", "in an hour"), 6, "after --until"),
+        (("--max-resumes", "0"), 1, "(--max-resumes)"),
+        (("--max-cost", "1"), 1, "what it has spent is not known"),
+    ],
+)
+def test_a_limit_is_not_waited_for_beyond_what_was_agreed(
+    options: tuple[str, ...],
+    code: int,
+    said: str,
+    home: Path,
+    supervise: Supervise,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if options[1] == "in an hour":
+        options = ("--until", in_seconds(3_600))
+    else:
+        simulated(monkeypatch)
+    done = supervise([[("fail", 1), *LIMIT_OF_2_H], [DONE]], *options)
+    assert (done.returncode, len(runs(home))) == (code, 1)
+    assert said in done.stderr
+
+
+def test_it_ends_at_the_time_that_was_named_whatever_it_does(home: Path, supervise: Supervise) -> None:
+    soon = in_seconds(1.5)
+    done = supervise([[("spawn", 0), ("wait", 600)]], "--until", soon)
+    assert (done.returncode, "(--until)" in done.stderr) == (130, True)
+
+
+@pytest.mark.parametrize(
+    ("stopped", "code"),
+    [
+        ([("fault", "overloaded"), ("signal", "INT")], 130),
+        ([("fault", "overloaded"), ("signal", "TERM")], 143),
+        ([("fault", "overloaded"), ("signal", "HUP")], 129),
+        ([("fail", 1), ("interrupted", 0)], 0),
+        ([("fail", 1), ("interrupted", 0), ("say", "API Error: Connection closed"), ("exit", 1)], 1),
+    ],
+)
+def test_what_somebody_stopped_is_neither_resumed_nor_checked(
+    stopped: list[Any], code: int, home: Path, supervise: Supervise
+) -> None:
+    done = supervise([stopped], "--check", "exit 1", "--max-resumes", "1")
+    assert done.returncode == code
+    assert (len(runs(home)), "somebody stopped it" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("jumps", "slept"),
+    [
+        ({}, 7_200),
+        ({3: 3_600.0}, 3_600),
+        ({1: 86_400.0}, 5),
+        ({2: -86_400.0}, 7_200),
+        ({2: -3_600.0, 9: 3_600.0}, 7_200),
+    ],
+    ids=["none", "an hour of sleep", "a day of sleep", "put back by a day", "put back and on again"],
+)
+def test_a_wait_survives_sleep_and_a_clock_that_is_put_on_or_back(
+    jumps: dict[int, float], slept: float
+) -> None:
+    """By the look before which the clock jumps."""
+
+    class Jumping(Clock):
+        wall, gone, looks = 1_000_000.0, 0.0, 0
+
+        def now(self) -> float:
+            return self.wall
+
+        def ticks(self) -> float:
+            return self.gone
+
+        async def sleep(self, seconds: float) -> None:
+            self.looks += 1
+            self.wall += seconds + jumps.get(self.looks, 0.0)
+            self.gone += seconds
+
+    clock = Jumping()
+    asyncio.run(clock.wait_until(clock.wall + 7_200))
+    assert abs(clock.gone - slept) <= 5
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("07:00", "2026-11-28 07:00"),
+        ("7:00", "2026-11-28 07:00"),
+        ("23:59", "2026-11-27 23:59"),
+        ("18:00", "2026-11-28 18:00"),
+        ("2026-11-30 06:30", "2026-11-30 06:30"),
+    ],
+)
+def test_until_is_the_next_time_that_a_clock_shows_it(text: str, expected: str) -> None:
+    now = datetime.fromisoformat("2026-11-27 18:00").timestamp()
+    assert moment(text, now) == datetime.fromisoformat(expected).timestamp()
+
+
+@pytest.mark.parametrize("text", ["25:00", "7", "soon", "", "2020-01-01 00:00", "07:00:00x"])
+def test_a_time_that_does_not_come_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["supervise", "--until", text, "--", "claude", "-p", "x"]) == 2
+    assert "--until" in capsys.readouterr().err
 
 
 def test_a_dropped_connection_is_told_by_the_output_alone(home: Path, supervise: Supervise) -> None:
@@ -271,7 +400,6 @@ def test_what_it_costs_has_to_be_known_where_it_is_bounded(home: Path, supervise
     assert "not known" in done.stderr
 
 
-DONE = ("answer", "done")
 IS_DONE = "grep -q 1 state.txt || { echo state $(cat state.txt); exit 3; }"
 CHECKS: dict[str, tuple[str, list[list[Any]], tuple[str, ...], int, int, str]] = {
     "a green check ends it": (IS_DONE, [[("write", ("state.txt", "1")), DONE]], (), 0, 1, "the check passes"),

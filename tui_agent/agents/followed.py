@@ -12,6 +12,7 @@ from tui_agent.config.profiles import Price
 from tui_agent.core import events
 from tui_agent.core.recovery.model_faults import ModelFaults
 from tui_agent.core.recovery.policy import RecoveryPolicy
+from tui_agent.formats.importers.normalise import RECORDING_ENDS
 from tui_agent.formats.importers.transcript import TranscriptError
 from tui_agent.models.catalogue import known
 from tui_agent.models.usage import cost
@@ -91,6 +92,18 @@ class Followed:
                 case events.ReplyFinished() | events.RunStarted() | events.OperatorSpoke():
                     fault = None
         return fault
+
+    def stopped(self) -> bool:
+        """The record says that a person stopped the agent."""
+        stopped = False
+        for event in self._since_begun():
+            match event:
+                case events.RunFinished():
+                    ended = event.outcome is events.Outcome.INTERRUPTED
+                    stopped = ended and event.reason != RECORDING_ENDS
+                case events.RunStarted() | events.OperatorSpoke():
+                    stopped = False
+        return stopped
 
     def replied(self) -> bool:
         """The model has replied in this attempt."""

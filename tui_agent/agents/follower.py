@@ -45,6 +45,8 @@ class Stand(BaseModel):
     path: str = ""
     replied: bool = False
     """The model has replied in this attempt."""
+    stopped: bool = False
+    """A person has stopped the agent."""
     fault: events.Fault | None = None
     """The failed call of the model with which the attempt ends."""
     calls: int = 0
@@ -148,6 +150,7 @@ def _stand(followed: Followed, told: list[events.VerdictReached | events.ToolSuc
         session="" if session is None else session.session_id,
         path="" if session is None else str(session.path),
         replied=followed.replied(),
+        stopped=followed.stopped(),
         fault=followed.fault(),
         calls=calls,
         failed=failed,

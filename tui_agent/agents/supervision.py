@@ -8,6 +8,7 @@ what to do about a fault is decided by the policy as for a model of ours.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import random
 import re
@@ -19,19 +20,20 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Literal, Protocol
 
 from tui_agent import processes
 from tui_agent.agents.check import Goal, Rounds, checked, files_of
 from tui_agent.agents.follower import Follower
 from tui_agent.agents.leash import GRACE, Leashed, leashed
+from tui_agent.agents.waiting import Clock
 from tui_agent.core import events
-from tui_agent.core.names import unanswered
+from tui_agent.core.names import LONGEST_WAIT, unanswered
 from tui_agent.core.recovery.fault_plan import plan
-from tui_agent.core.recovery.model_faults import ModelFaults
+from tui_agent.core.recovery.model_faults import ModelFaults, when_words
 from tui_agent.core.recovery.policy import RecoveryPolicy
 from tui_agent.formats.importers.faults import classified
-from tui_agent.quantities import counted, dollars, whole_seconds
+from tui_agent.quantities import clock_time, counted, dollars, whole_seconds
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ PARTIAL, STOPPED, UNANSWERED, MODEL_FAILED, INTERRUPTED = 3, 4, 5, 6, 130
 GO_ON = (
     "The service of the model failed, and your last step was cut off. Go on with the task where you stopped."
 )
+_BY_A_PERSON = frozenset(128 + number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM))
+"""Exit codes of an agent that somebody ended: what a person stopped is never resumed."""
 _QUESTIONS = 3
 """Questions of one rule that are left open under a policy that goes on without an answer."""
 _LOOK = 0.2
@@ -70,6 +74,10 @@ class Limits:
     resumes: int
     seconds: float | None = None
     usd: float | None = None
+    until: float | None = None
+    """The moment at which it ends, in seconds since 1970."""
+    on_limit: Literal["ask", "wait", "stop"] = "wait"
+    """Where a limit of use is reached: a person is asked once, it is waited for, or it is the end."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +109,7 @@ class Supervisor:
         goal: Goal | None = None,
         person: Person | None = None,
         stdin: int | IO[bytes] = processes.DEVNULL,
+        clock: Clock | None = None,
     ) -> None:
         """`program`: the place of the agent's program in `command`; `follower` reads its sessions; `stdin` is what the
         first attempt reads.
@@ -130,8 +139,11 @@ class Supervisor:
         self._unanswered: Counter[str] = Counter()
         """Questions that nobody answered, by their rules, since a call succeeded."""
         self._tail = b""
-        self._begun = time.monotonic()
-        self._began_at = time.time()
+        self._clock = clock or Clock()
+        self._begun = self._clock.ticks()
+        self._began_at = self._clock.now()
+        self._agreed = limits.on_limit == "wait"
+        """It is agreed that limits are waited for."""
         self.resumes = 0
         self.why = ""
         """The reason why it was ended, if the agent did not end by itself."""
@@ -139,11 +151,24 @@ class Supervisor:
     async def run(self) -> int:
         """The exit code: the agent's, or that of `run` for what ended it."""
         try:
-            async with asyncio.timeout(self._limits.seconds):
-                return await self._attempts()
+            async with asyncio.timeout(self._limits.seconds) as bound:
+                ending = asyncio.create_task(self._end_by_the_clock(bound))
+                try:
+                    return await self._attempts()
+                finally:
+                    ending.cancel()
         except TimeoutError:
-            self.why = "its time is used up (--timeout)"
+            self.why = self.why or "its time is used up (--timeout)"
             return INTERRUPTED
+
+    async def _end_by_the_clock(self, bound: asyncio.Timeout) -> None:
+        if self._limits.until is not None:
+            await self._clock.wait_until(self._limits.until)
+            self.why = f"it is {self._hour(self._limits.until)} (--until)"
+            bound.reschedule(asyncio.get_running_loop().time())
+
+    def _hour(self, at: float) -> str:
+        return clock_time(at, self._clock.now())
 
     async def _attempts(self) -> int:
         command, stdin = self._command, self._stdin
@@ -154,11 +179,14 @@ class Supervisor:
                 return ended.decided
             words = ended.advice
             if not words and ended.fault is not None:
-                if not await self._waited(ended.fault):
-                    return ended.code or MODEL_FAILED
+                code = await self._waited(ended.fault)
+                if code is not None:
+                    return code or ended.code or MODEL_FAILED
                 words = GO_ON
             elif not words:
-                if ended.code or self._goal is None:
+                stopped = self._stopped(ended.code)
+                self.why = "somebody stopped it" if stopped else ""
+                if ended.code or stopped or self._goal is None:
                     return ended.code
                 words = await self._unmet(self._goal)
                 if not words:
@@ -195,8 +223,8 @@ class Supervisor:
             return "what it has spent is not known, and --max-cost bounds it"
         return f"it has spent {dollars(spent)} (--max-cost)" if spent >= self._limits.usd else ""
 
-    async def _waited(self, fault: events.Fault) -> bool:
-        """Wait before the agent is taken up again; False if it is not."""
+    async def _waited(self, fault: events.Fault) -> int | None:
+        """Wait before the agent is taken up again; the exit code if it is not, 0 for that of the fault."""
         decided = plan(
             self._policy,
             self._faults,
@@ -204,23 +232,53 @@ class Supervisor:
             operator_present=False,
             can_shrink=False,
             jitter=random.SystemRandom().random(),
-            now=time.time(),
+            now=self._clock.now(),
             on_limit="wait",
+            wait_at_most=LONGEST_WAIT if self._limits.until is None else math.inf,
         )
         kept = self._kept_from_resuming()
         if decided.action not in {"retry", "wait"} or kept:
             self.why = f"{fault.kind.in_words}: {one_line(fault.message, 200)}" + (
                 f"; {kept}" if kept else ""
             )
-            return False
+            return 0
         self._faults = self._faults.faulted(
             events.ModelFaulted(
                 fault=fault, iteration=1, attempt=1, action=decided.action, delay=decided.delay
             )
         )
-        self.say(f"{fault.kind.in_words}: it goes on in {whole_seconds(decided.delay)}")
-        await asyncio.sleep(decided.delay)
-        return True
+        if decided.until is None:
+            self.say(f"{fault.kind.in_words}: it goes on in {whole_seconds(decided.delay)}")
+            await self._clock.sleep(decided.delay)
+            return None
+        return await self._limit_over(when_words(fault, self._clock.now()), decided.until)
+
+    async def _limit_over(self, limit: str, at: float) -> int | None:
+        """Wait until a limit of use lets the agent through; the exit code if that is not wanted."""
+        hour = self._hour(at)
+        self.why = limit
+        if self._limits.until is not None and at >= self._limits.until:
+            self.why += f"; it could go on at {hour}, after --until {self._hour(self._limits.until)}"
+            return MODEL_FAILED
+        if self._limits.on_limit == "stop":
+            self.why += " (--on-limit stop)"
+            return MODEL_FAILED
+        if not self._agreed:
+            if self._person is None:
+                self.why += "; nobody is here to ask (--on-limit ask)"
+                return UNANSWERED
+            said = await self._person.ask(
+                f"{self._dialect.title}: {limit}. It can go on at {hour}, and after each further limit, within the "
+                f"limits that you set ({counted(self._limits.resumes - self.resumes, 'resume')} left)."
+            )
+            if said is None or said.strip() not in {"", "g", "go on"}:
+                self.why += "; nobody answered" if said is None else "; you stopped it"
+                return UNANSWERED if said is None else STOPPED
+            self._agreed = True
+        self.why = ""
+        self.say(f"{limit}: it waits, and goes on at {hour}")
+        await self._clock.wait_until(at)
+        return None
 
     def say(self, text: str) -> None:
         """A line for the person, beside the agent's output."""
@@ -330,8 +388,13 @@ class Supervisor:
             case words:
                 return Ended(0, advice=words)
 
+    def _stopped(self, code: int) -> bool:
+        return code in _BY_A_PERSON or self._follower.stand.stopped
+
     def _fault(self, code: int) -> events.Fault | None:
         """The fault of the model with which the agent ended; None: it ended for another reason."""
+        if self._stopped(code):
+            return None
         fault = self._follower.stand.fault
         if fault is not None or (code == 0 and not self._headless.hides_faults):
             return fault
@@ -347,7 +410,7 @@ class Supervisor:
         parts = [f"exit code {code}" + (f", {self.why}" if self.why else "")]
         if self.resumes:
             parts.append(f"resumed {counted(self.resumes, 'time')}")
-        parts.append(whole_seconds(time.monotonic() - self._begun))
+        parts.append(whole_seconds(self._clock.ticks() - self._begun))
         stand = self._follower.stand
         if stand.path:
             failed = f", {stand.failed} failed" if stand.failed else ""

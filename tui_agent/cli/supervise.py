@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from tui_agent.agents.dialect import Dialect
 from tui_agent.agents.dialects import DIALECTS
 from tui_agent.agents.follower import Follower
 from tui_agent.agents.supervision import INTERRUPTED, Limits, Supervisor
+from tui_agent.agents.waiting import moment
 from tui_agent.cli.options import (
     Parser,
     UsageError,
@@ -30,6 +33,7 @@ from tui_agent.core.recovery.policy import preset
 _EXAMPLE = """
 agent-tui supervise -- claude -p "fix the failing tests" --permission-mode acceptEdits
 agent-tui supervise --check "pytest -q" -- claude -p "fix the failing tests"
+agent-tui supervise --until 07:00 --on-limit wait --max-cost 20 -- claude -p "port the parser"
 agent-tui supervise --max-resumes 3 --timeout 3600 -- codex exec "fix the build"
 """
 
@@ -68,6 +72,18 @@ def parser() -> Parser:
         metavar="USD",
         help="end it when it has cost this much, where the cost is known",
     )
+    made.add_argument(
+        "--until",
+        type=_moment,
+        metavar="HH:MM",
+        help="end it at this time, the next time that a clock shows it",
+    )
+    made.add_argument(
+        "--on-limit",
+        choices=("ask", "wait", "stop"),
+        help="where its limit of use is reached: ask once for all limits (default at a terminal), wait until it\n"
+        "resets and go on (default elsewhere), or stop",
+    )
     made.add_argument("--workspace", metavar="DIR", help="where it works (default: here)")
     add_check_options(made)
     add_place_options(made)
@@ -90,7 +106,13 @@ def main(arguments: Sequence[str]) -> int:
             program,
             workspace=settings.workspace,
             policy=policy,
-            limits=Limits(namespace.max_resumes, namespace.timeout, namespace.max_cost),
+            limits=Limits(
+                namespace.max_resumes,
+                namespace.timeout,
+                namespace.max_cost,
+                namespace.until,
+                namespace.on_limit or ("wait" if person is None else "ask"),
+            ),
             goal=goal,
             follower=follower,
             environment=dict(os.environ),
@@ -100,6 +122,15 @@ def main(arguments: Sequence[str]) -> int:
         code = asyncio.run(_interruptible(supervisor))
     supervisor.say(supervisor.summary(code))
     return code
+
+
+def _moment(text: str) -> float:
+    """A moment that comes, in seconds since 1970."""
+    try:
+        return moment(text, time.time())
+    except (ValueError, OverflowError, OSError) as error:
+        said = "it has passed" if "passed" in str(error) else "no time as 07:00, or 2026-11-28 07:00"
+        raise argparse.ArgumentTypeError(f"{text!r} is {said}") from error
 
 
 async def _interruptible(supervisor: Supervisor) -> int:
