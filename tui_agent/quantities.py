@@ -121,3 +121,15 @@ def age(seconds: float) -> str:
         if seconds >= size:
             return f"{int(seconds // size)} {unit}"
     return f"{max(0, int(seconds))} s"
+
+
+def of_failures(failures: int, recovered: int, *, ended: bool = True) -> str:
+    """Failures and what became of them: `9 failures: 4 recovered, 5 left open`; before the end, `5 open`."""
+    left = failures - recovered
+    if not failures:
+        return "no failure"
+    parts = [f"{recovered} recovered"] if recovered else []
+    parts += [f"{left} {'left open' if ended else 'open'}"] if left else []
+    if len(parts) == 1 and failures == 1:
+        return f"1 failure, {parts[0].removeprefix('1 ')}"
+    return f"{counted(failures, 'failure')}: {', '.join(parts)}"

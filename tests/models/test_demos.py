@@ -96,8 +96,8 @@ async def play(
         filled = sum(slot is not None for slot in state.recovery.of(ErrorRing).slots)
         if filled != ring[-1]:
             ring.append(filled)
-        if state.recovery.of(CognitiveState).shown(state.recovery.policy) != confidence[-1]:
-            confidence.append(state.recovery.of(CognitiveState).shown(state.recovery.policy))
+        if state.recovery.of(CognitiveState).confidence != confidence[-1]:
+            confidence.append(state.recovery.of(CognitiveState).confidence)
         most = max([most, *(entry.count for entry in state.recovery.of(AttemptLedger).entries.values())])
 
     session.subscribe(watch)

@@ -251,7 +251,7 @@ def test_the_scrubber_shows_errors_escalations_and_the_confidence_along_the_sess
     state = RunState()
     for event in events:
         state = apply(state, event)
-        confidence = state.recovery.of(CognitiveState).shown(state.recovery.policy)
+        confidence = state.recovery.of(CognitiveState).confidence
         if not expected or list(expected.values())[-1] != confidence:
             expected[event.seq] = confidence
     assert curve == expected

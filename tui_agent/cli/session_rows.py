@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from tui_agent.quantities import counted
+from tui_agent.quantities import counted, of_failures
 from tui_agent.store.summary import SessionRow
 from tui_agent.terminal_text import clipped, one_line
 
@@ -52,7 +52,7 @@ def as_facts(row: SessionRow, folder: Path) -> list[str]:
         ("runs", f"{row.runs}, {counted(row.iterations, 'step')}"),
         ("answers", f"{row.partial_answers} of {row.endings} partial{_percent(row.partial_answer_rate)}"),
         ("calls", f"{row.tool_calls}, {row.tool_errors} failed{_percent(row.error_rate)}"),
-        ("failures", f"{row.failures}, {row.recoveries} recovered{_percent(row.recovery_rate)}"),
+        ("failures", of_failures(row.failures, row.recoveries)),
         (
             "recovered",
             f"{row.recovered_same_call} by the same call, {row.recovered_worked_round} worked round",

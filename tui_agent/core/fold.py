@@ -571,6 +571,8 @@ def _lane_event(state: RunState, event: events.LaneEvent) -> Changes:
     """A sub-agent's state goes on; the run shares the rules that it was allowed and the failure that stands."""
     inner = event.placed
     lane = apply(state.lane(event.lane), inner)
+    if lane.lane_name != event.name:
+        lane = evolve(lane, lane_name=event.name)
     changes: Changes = {
         "lanes": {**state.lanes, event.lane: lane},
         "session": evolve(state.session, rules=lane.session.rules),

@@ -88,16 +88,7 @@ def _ran(command: str, said: str) -> str:
 
 
 def _confidence(state: RunState) -> str:
-    cognition, policy = state.recovery.of(CognitiveState), state.recovery.policy
-    if policy.cognition != "chance":
-        return f"Confidence: {cognition.confidence:.0%}"
-    # The estimate is of steps that the model takes: it says nothing about a model that does not reply.
-    if state.recovery.of(ModelFaults).last is not None or cognition.next_step.chance is None:
-        return "Chance that the next step succeeds: unknown"
-    chance = cognition.next_step.stated
-    return f"Chance that the next step succeeds: {cognition.next_step.outlook}" + (
-        "" if chance is None else f" ({chance:.0%})"
-    )
+    return f"Confidence: {state.recovery.of(CognitiveState).confidence:.0%}"
 
 
 def meaningful_text(state: RunState) -> str:

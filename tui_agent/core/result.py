@@ -82,7 +82,7 @@ def result_of(state: RunState) -> RunResult:
         recoveries=metrics.recoveries,
         coherence_violations=metrics.coherence_violations,
         escalations=metrics.escalations,
-        confidence=cognition.shown(recovery.policy),
+        confidence=cognition.confidence,
         strategy=cognition.strategy.value,
         uncertainties=list(cognition.uncertainties),
         ring=[None if slot is None else slot.signature for slot in recovery.of(ErrorRing).slots],

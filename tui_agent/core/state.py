@@ -118,9 +118,11 @@ class RunState:
     metrics: Metrics = field(default_factory=Metrics)
     timeline: Timeline = field(default_factory=Timeline)
     background: BackgroundFacts = field(default_factory=BackgroundFacts)
+    """Commands that run beside the conversation."""
     in_lane: bool = False
     """It is a sub-agent's."""
-    """Commands that run beside the conversation."""
+    lane_name: str = ""
+    """The sub-agent's name."""
     windows: dict[str, int | None] = field(default_factory=dict)
     """Tokens that a prompt may have, by model, as far as they are known; None: the model does not say."""
     text_models: frozenset[str] = frozenset()

@@ -34,8 +34,8 @@ class RunRow(BaseModel, frozen=True):
     """Of the call that failed most often."""
     blocked: int = 0
     """Calls that do not run until something changes."""
-    chance: float | None = None
-    """Chance that the next step succeeds, 0 to 1."""
+    confidence: float | None = None
+    """The run's confidence, 0 to 1; None before its first event."""
     cost: float | None = None
     """USD, of the whole session; None: unknown."""
     tokens: int = 0
@@ -75,8 +75,8 @@ def row_of(state: RunState) -> RunRow:
         last_step=run.last_step,
         ring=tuple(alike[signature] for signature in slots),
         attempts=max((entry.count for entry in entries), default=0),
-        blocked=sum(recovery.blocks(entry) for entry in entries),
-        chance=recovery.of(CognitiveState).next_step.stated,
+        blocked=sum(recovery.blocks(entry) for entry in entries if run.outcome is None),
+        confidence=recovery.of(CognitiveState).confidence if begun else None,
         cost=metrics.session_usage.cost if begun else None,
         tokens=metrics.session_usage.tokens,
         asks=len(state.approvals) + (state.escalation is not None) + len(state.server_questions),

@@ -357,6 +357,6 @@ class Replay:
             self._found.stops[StopAt.VERDICT].append(number)
             self._found.verdicts.append(VerdictMark(number, event.level))
         curve = self._found.confidence
-        confidence = state.recovery.of(CognitiveState).shown(state.recovery.policy)
+        confidence = state.recovery.of(CognitiveState).confidence
         if not curve or curve[-1].confidence != confidence:
             curve.append(ConfidencePoint(number, confidence))

@@ -1029,7 +1029,7 @@ async def test_a_tool_whose_failed_call_could_not_be_read_is_unresolved_in_plain
 
 async def test_a_value_has_one_colour_wherever_it_is_shown() -> None:
     story = troubled()
-    value = story.state.recovery.of(CognitiveState).shown(story.state.recovery.policy)
+    value = story.state.recovery.of(CognitiveState).confidence
     for kind in (ConfidencePane, TrendsPane):
         async with Stage(kind).run_test(size=(90, 20)) as pilot:
             app: Any = pilot.app

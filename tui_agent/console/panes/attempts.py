@@ -1,13 +1,16 @@
-"""Attempts: the ledger of failing calls (Gigi), newest first, with a pip for each failure up to the limit."""
+"""Attempts: the ledger of failing calls (Gigi), of the run and of its sub-agents at work: what is blocked first, then
+what is open, the newest first, with a pip for each failure up to the limit.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.call_names import short_input, telling_arguments
 from tui_agent.console.looks.pane_facts import PaneFacts
 from tui_agent.console.panes.pane import Asked, StatePane, newest_rule, not_used, nothing
+from tui_agent.core.projections.tally import with_lanes
 from tui_agent.frontend.lines.glyphs import pips
 from tui_agent.frontend.lines.styled import Line, Span, fit, fit_middle, justified, pad, wrap
 from tui_agent.headline import headline
@@ -50,49 +53,33 @@ class AttemptsPane(StatePane):
 
     def __init__(self) -> None:
         super().__init__()
-        self._attempts: object = None
-        self._policy: object = None
-        self._rule = ""
-        self._entries: list[AttemptEntry] = []
+        self._part: object = None
+        """What it was drawn from."""
+        self._entries: list[Row] = []
         self._telling: list[frozenset[str]] = []
         """For each entry that is drawn, the arguments that tell it from the others."""
         self._recovered: dict[str, Incident] = {}
-        self._open: Mapping[str, Incident] = {}
         self._fresh: tuple[str, ...] = ()
-        self._blocked: set[str] = set()
-        """Keys of the calls that would not run now."""
 
     def show(self, state: RunState, now: float) -> None:
-        from tui_agent.core.recovery.attempts import AttemptLedger
-
-        attempts, policy = state.recovery.of(AttemptLedger), state.recovery.policy
-        rule = newest_rule(state, "attempts")
-        opened, self._open = self._open, state.metrics.incidents.open
+        policy, rule = state.recovery.policy, newest_rule(state, "attempts")
         recovered, fresh = _lately_recovered(state)
-        blocked = {entry.key for entry in attempts.entries.values() if state.recovery.blocks(entry)}
-        before = (self._attempts, self._policy, self._rule, self._recovered, self._fresh, self._blocked)
-        part = (attempts, policy, rule, recovered, fresh, blocked)
-        if part == before and opened.keys() == self._open.keys() and self.lines:
+        rows = [row for each in with_lanes(state) for row in _rows(each, recovered if each is state else {})]
+        rows.sort(key=lambda row: (not row.blocked, row.incident is None))
+        part = (rows, policy, rule, recovered, fresh)
+        if part == self._part and self.lines:
             return
-        self._attempts, self._policy, self._rule, self._recovered, self._fresh, self._blocked = part
-        # If a policy never clears an entry, its count matters after the trouble is over too.
-        lasting = policy.attempts_reset == "never"
-        self._entries = [
-            entry
-            for entry in attempts.newest_first()
-            if entry.key not in recovered
-            and (lasting or entry.key in self._open or entry.key in blocked or entry.denials)
-        ]
-        self._entries.sort(key=lambda entry: entry.key not in blocked)
-        self._telling = telling_arguments([(entry.tool, entry.input) for entry in self._entries[:SHOWN]])
+        self._part, self._entries, self._fresh = part, rows, fresh
+        self._recovered = recovered
+        self._telling = telling_arguments([(row.entry.tool, row.entry.input) for row in rows[:SHOWN]])
+        blocked = sum(row.blocked for row in rows)
         unused = not_used(policy, policy.attempts == "off")
-        self.say_below(f"⊘ {len(blocked)} blocked" if blocked else "", unused=unused, rule=rule)
+        self.say_below(f"⊘ {blocked} blocked" if blocked else "", unused=unused, rule=rule)
         self.redraw()
 
     def subject(self) -> Asked | None:
-        """The newest failure of the call that failed last, or of the one that was recovered last."""
-        newest = self._entries[0] if self._entries else None
-        incident = None if newest is None else self._open.get(newest.key)
+        """The newest failure of the first call, or of the one that was recovered last."""
+        incident = next((row.incident for row in self._entries if not row.lane), None)
         incident = incident or next(reversed(self._recovered.values()), None)
         return None if incident is None else Asked(incident.newest.seq)
 
@@ -103,13 +90,18 @@ class AttemptsPane(StatePane):
     def draw(self, width: int, height: int) -> list[Line]:
         """Draw what is blocked first, what was recovered last; each entry with its message if all have a row for it."""
         entries = self._entries
-        recovered = [self._recovered_row(incident, width) for incident in reversed(self._recovered.values())]
+        still = {row.entry.key for row in entries}
+        recovered = [
+            self._recovered_row(incident, width)
+            for incident in reversed(self._recovered.values())
+            if incident.key not in still
+        ]
         if not entries:
             about = "A call that fails is counted here until it is recovered."
             return recovered or nothing("no call has failed", about, width, height)
         lines: list[Line] = []
-        pip_width = max(len(pips(entry.count, entry.limit)) for entry in entries[:SHOWN])
-        tool_width = min(max(len(entry.tool) for entry in entries[:SHOWN]), max(4, width // 4))
+        pip_width = max(len(pips(row.entry.count, row.entry.limit)) for row in entries[:SHOWN])
+        tool_width = min(max(len(row.tool) for row in entries[:SHOWN]), max(4, width // 4))
         messages = _messages(entries[:SHOWN], width - pip_width - 1, height - len(recovered) - len(entries))
         for entry, telling, message in zip(entries, self._telling, messages, strict=False):
             lines.append(self._row(entry, telling, width, pip_width, tool_width))
@@ -121,33 +113,70 @@ class AttemptsPane(StatePane):
     def _recovered_row(self, incident: Incident, width: int) -> Line:
         """Green while it is new, then faded."""
         role = "ok" if incident.key in self._fresh else "muted"
-        how = "recovered" if incident.recovery and incident.recovery.how == "same_call" else "another way"
+        same = incident.recovery is not None and incident.recovery.how == "same_call"
         left = (
             Span("✓ ", f"{role} bold"),
             Span(f"{one_line(incident.tool)} ", f"{role} bold"),
             Span(subject_of(incident), role),
         )
-        return justified(left, (Span(f"{how} after {incident.times}", role),), width)
+        return justified(left, (Span(_recovered_words(incident.times, same=same), role),), width)
 
-    def _row(
-        self, entry: AttemptEntry, telling: frozenset[str], width: int, pip_width: int, tool_width: int
-    ) -> Line:
-        blocked = entry.key in self._blocked
+    def _row(self, row: Row, telling: frozenset[str], width: int, pip_width: int, tool_width: int) -> Line:
+        entry = row.entry
         out_of_tries = entry.count >= entry.limit
-        role = "blocked" if blocked or entry.denials else "error" if out_of_tries else "warn"
-        loud = f"{role} bold" if out_of_tries or blocked else "blocked" if entry.denials else "muted"
-        status = _status(entry, blocked, width)
+        role = "blocked" if row.blocked or entry.denials else "error" if out_of_tries else "warn"
+        loud = f"{role} bold" if out_of_tries or row.blocked else "blocked" if entry.denials else "muted"
+        status = _status(row, width)
         call = subject_of(entry, telling=telling)
         room = width - pip_width - tool_width - 2 - len(status) - 1
         left = (
             Span(pad(pips(entry.count, entry.limit), pip_width) + " ", role),
-            Span(pad(one_line(entry.tool), tool_width) + " ", "bold"),
+            Span(pad(row.tool, tool_width) + " ", "bold"),
             Span(fit_middle(call, room)),
         )
         return justified(left, (Span(status, loud),), width)
 
 
-def _messages(entries: Sequence[AttemptEntry], width: int, rows: int) -> list[list[str]]:
+class Row(NamedTuple):
+    """A call that fails, in the run or in a sub-agent (`lane`). `blocked`: it would not run now."""
+
+    entry: AttemptEntry
+    incident: Incident | None
+    lane: str
+    blocked: bool
+    ended: bool
+
+    @property
+    def tool(self) -> str:
+        """The tool's name, behind that of the sub-agent."""
+        tool = one_line(self.entry.tool)
+        return f"{one_line(self.lane)} › {tool}" if self.lane else tool
+
+
+def _rows(state: RunState, recovered: Mapping[str, Incident]) -> list[Row]:
+    """List the calls that fail or are blocked, the newest first. Nothing is blocked when the run has ended."""
+    from tui_agent.core.recovery.attempts import AttemptLedger
+
+    recovery, ended = state.recovery, state.run.outcome is not None
+    opened = state.metrics.incidents.open
+    # If a policy never clears an entry, its count matters after the trouble is over too.
+    lasting = recovery.policy.attempts_reset == "never"
+    rows = []
+    for entry in recovery.of(AttemptLedger).newest_first():
+        blocked = not ended and recovery.blocks(entry)
+        stands = entry.key not in recovered and (lasting or entry.key in opened or bool(entry.denials))
+        if blocked or stands:
+            rows.append(Row(entry, opened.get(entry.key), state.lane_name, blocked, ended))
+    return rows
+
+
+def _recovered_words(times: int, *, same: bool) -> str:
+    """Say how a call that failed so often was recovered."""
+    after = counted(times, "failure")
+    return f"worked after {after}" if same else f"solved another way, {after}"
+
+
+def _messages(entries: Sequence[Row], width: int, rows: int) -> list[list[str]]:
     """Lay out what the newest failure of each entry says, in `rows` for all: a line each from the first on, and more if
     rows are left.
     """
@@ -157,7 +186,7 @@ def _messages(entries: Sequence[AttemptEntry], width: int, rows: int) -> list[li
     told = entries[: max(0, rows)]
     spare = rows - len(told)
     for place, entry in enumerate(told):
-        whole = wrap(headline(entry.last_message), width)
+        whole = wrap(headline(entry.entry.last_message), width)
         more = min(spare, len(whole) - 1)
         spare -= more
         messages.insert(place, [*whole[:more], fit(" ".join(whole[more:]), width)])
@@ -181,10 +210,13 @@ def _lately_recovered(state: RunState) -> tuple[dict[str, Incident], tuple[str, 
     return dict(reversed(found.items())), tuple(fresh)
 
 
-def _status(entry: AttemptEntry, blocked: bool, width: int) -> str:
+def _status(row: Row, width: int) -> str:
+    entry = row.entry
     count = f"{entry.count}/{entry.limit}"
-    if blocked:
+    if row.blocked:
         return "⊘ blocked" if width >= _NARROW else "⊘"
+    if row.ended:
+        return f"{count} · left open" if row.incident is not None else count
     if entry.blocked:
         return f"{count} · {'1 more try' if entry.allowed else 'may run again'}"
     if entry.on_trial:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.core.names import RING_SLOTS
 from tui_agent.frontend.lines.glyphs import BADGES, EMPTY, FULL, OUTCOMES
+from tui_agent.frontend.lines.outlook import confidence_role
 from tui_agent.frontend.lines.styled import Line, Span, clip, pad, pad_left
 from tui_agent.quantities import dollars
 from tui_agent.terminal_text import one_line
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from tui_agent.fleet.row import RunRow
 
 NARROW, ROOMY, WIDE = 76, 100, 112
-"""Cells from which on cost and chance have a column, names get the room that they need, and the model has a column."""
+"""Cells from which on cost and confidence have a column, names get the room that they need, and the model has one."""
 NAME, LONGEST_NAME = 10, 20
 """Cells of the names of runs."""
 
@@ -63,7 +64,7 @@ COLUMNS = (
     _Column("step", 6, number=True),
     _Column("ring", RING_SLOTS),
     _Column("fails", 5),
-    _Column("chance", 6, NARROW, number=True),
+    _Column("conf.", 6, NARROW, number=True),
     _Column("cost", 7, NARROW, number=True),
     _Column("asks", 4),
     _Column("model", 18, WIDE),
@@ -91,7 +92,9 @@ def _cells(run: BoardRun) -> tuple[Span, ...]:
         Span(f"{row.step}/{row.last_step}" if row.last_step and not run.over else str(row.step or ""), ""),
         Span(ring, "error" if worst >= RING_SLOTS else "warn" if row.ring else "faint"),
         Span(f"{fails}{'⊘' * bool(row.blocked)}", "blocked" if row.blocked else "warn"),
-        Span("" if row.chance is None or run.over else f"{100 * row.chance:.0f} %", "muted"),
+        Span("", "")
+        if row.confidence is None
+        else Span(f"{row.confidence:.2f}", confidence_role(row.confidence)),
         Span("?" if row.cost is None and row.step else dollars(row.cost) if row.cost else "", "muted"),
         Span(f"? {row.asks}" if row.asks else "", "operator bold"),
         Span(row.model, "model"),

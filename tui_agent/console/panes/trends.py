@@ -36,12 +36,12 @@ class Trend(NamedTuple):
 
 
 class TrendsPane(StatePane):
-    """Failures, the chance of the next step, tokens, latency and cost, step by step."""
+    """Failures, confidence, tokens, latency and cost, step by step."""
 
     facts = PaneFacts(
         "trends",
         "Trends",
-        "Failures, the chance of the next step, tokens, latency and cost, a column for each step.",
+        "Failures, confidence, tokens, latency and cost, a column for each step.",
         "d",
         row=2,
         column=1,
@@ -58,14 +58,13 @@ class TrendsPane(StatePane):
         self._trends: list[Trend] = []
 
     def show(self, state: RunState, now: float) -> None:
-        """Show the steps of the run that have ended, and the estimate as it stands."""
+        """Show the steps of the run that have ended, and the confidence as it stands."""
         from tui_agent.core.recovery.cognition import CognitiveState
 
         course, cognition = state.metrics.course, state.recovery.of(CognitiveState)
         if (course, cognition) == self._parts and self.lines:
             return
         self._parts = (course, cognition)
-        chance = state.recovery.policy.cognition == "chance"
         self._trends = [
             Trend(
                 "failures",
@@ -74,9 +73,9 @@ class TrendsPane(StatePane):
                 _always("error"),
             ),
             Trend(
-                "next step" if chance else "confidence",
-                _estimates(state),
-                _outlook if chance else (lambda value: f"{value:.2f}"),
+                "confidence",
+                _confidence(state),
+                lambda value: f"{value:.2f}",
                 confidence_role,
                 highest=1.0,
             ),
@@ -90,7 +89,7 @@ class TrendsPane(StatePane):
     def draw(self, width: int, height: int) -> list[Line]:
         """As many rows for each figure as there is room for, with its newest and its highest value."""
         if not any(trend.values for trend in self._trends):
-            about = "A column for each step: failures, the next step's chance, tokens, latency, cost."
+            about = "A column for each step: failures, confidence, tokens, latency, cost."
             return nothing("no step has ended yet", about, width, height)
         rows = max(1, min(_HIGHEST, height // len(self._trends)))
         room = max(0, width - _LABEL - (9 if rows == 1 else 13))
@@ -106,26 +105,17 @@ def _always(role: str) -> Callable[[float], str]:
     return lambda _: role
 
 
-def _outlook(chance: float) -> str:
-    """The chance if it may be stated as a number, else a word."""
-    from tui_agent.core.recovery.next_step import Outlook, outlook_of
-
-    outlook = outlook_of(chance)
-    return f"{chance:.0%}" if outlook is Outlook.UNLIKELY else str(outlook)
-
-
 def _tokens(value: float) -> str:
     return compact(int(value))
 
 
-def _estimates(state: RunState) -> list[float | None]:
-    """The estimate after each step of the course, and in the open one; a step that changes nothing leaves it."""
+def _confidence(state: RunState) -> list[float | None]:
+    """List the confidence after each step of the course and in the open one; a step that changes nothing leaves it."""
     from tui_agent.core.recovery.cognition import CognitiveState
 
-    cognition, policy = state.recovery.of(CognitiveState), state.recovery.policy
+    cognition = state.recovery.of(CognitiveState)
     after = dict(cognition.history)
-    known = policy.cognition != "chance" or cognition.next_step.chance is not None
-    value = cognition.shown(policy) if known and not after else None
+    value = None if after else cognition.confidence
     steps = dict.fromkeys([point.iteration for point in state.metrics.course])
     return [value := after.get(step, value) for step in steps | dict.fromkeys(after)]
 

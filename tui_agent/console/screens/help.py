@@ -70,7 +70,7 @@ BOARD: Rows = (
         "fails",
         "How often the call that failed most has failed; ⊘: calls are not run until something changes.",
     ),
-    ("chance", "That the next step succeeds, where it can be told."),
+    ("conf.", "The confidence, from 0 to 1."),
     ("asks", "Questions that wait for you."),
     ("Line below", "What the chosen run fails at, or how it ended."),
 )

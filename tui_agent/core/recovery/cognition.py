@@ -91,14 +91,15 @@ class CognitiveState(Detector[CognitionParameters]):
     off = {"cognition": "off"}
 
     confidence: float = 0.3
-    """FunnelCanary's walk."""
+    """FunnelCanary's walk, counted under every policy: the one figure that is shown. Under `chance` a success whose
+    outcome was known does not raise it."""
     next_step: NextStep = field(default_factory=NextStep)
     """The chance that the next step succeeds."""
     uncertainties: tuple[str, ...] = ()
     stall: int = 0
     strategy: Strategy = Strategy.CONTINUE
     history: tuple[tuple[int, float], ...] = ()
-    """(iteration, value shown), one point an iteration."""
+    """(iteration, confidence), one point an iteration."""
     shapes: tuple[str, ...] = ()
     """Shapes of the run's errors, oldest first, each once; see `repeated`."""
     repeated: tuple[bool, ...] = ()
@@ -109,10 +110,6 @@ class CognitiveState(Detector[CognitionParameters]):
     """The last iteration brought a success or a failure."""
     faulted: int = -1
     """The iteration that lost confidence for a failed model call: once, however often it was retried."""
-
-    def shown(self, policy: CognitionParameters) -> float:
-        """Choose the value that the policy goes by: the chance of the next step, or FunnelCanary's confidence."""
-        return _shown(self.confidence, self.next_step, policy)
 
     @classmethod
     def rungs(cls, policy: CognitionParameters) -> frozenset[str]:
@@ -128,20 +125,21 @@ class CognitiveState(Detector[CognitionParameters]):
         idle = failing or iteration.refused or iteration.unanswered
         if not (iteration.succeeded or idle or iteration.failed):
             return evolve(self, counted=False) if self.counted else self
+        # The walk does not go by the chance, which is there to be seen.
+        estimates = step.shown or policy.cognition == "chance"
+        next_step = self.next_step.apply(iteration) if estimates else self.next_step
         confidence, stall = self.confidence, self.stall
         if iteration.succeeded:
-            confidence, stall = min(policy.confidence_cap, confidence + policy.confidence_up), 0
+            stall = 0
+            if policy.cognition != "chance" or next_step.successes > self.next_step.successes:
+                confidence = min(policy.confidence_cap, confidence + policy.confidence_up)
         elif idle:
             stall += 1
             if failing:  # what a failed model call costs in confidence was taken when it failed
                 confidence = max(0.0, confidence - policy.confidence_down)
         uncertainties, unknown = self._lines_after(iteration)
         shapes, repeated = self._shapes_after(iteration, policy, moved=step.any_change)
-        # The walk does not go by the chance, which is there to be seen.
-        estimates = step.shown or policy.cognition == "chance"
         confidence = round(confidence, 6)
-        next_step = self.next_step.apply(iteration) if estimates else self.next_step
-        point = (iteration.number, round(_shown(confidence, next_step, policy), 6))
         return evolve(
             self,
             confidence=confidence,
@@ -152,7 +150,7 @@ class CognitiveState(Detector[CognitionParameters]):
             shapes=shapes,
             repeated=repeated,
             counted=True,
-            history=(*self.history, point)[-HISTORY:],
+            history=(*self.history, (iteration.number, confidence))[-HISTORY:],
         )._with_strategy(policy)
 
     def _shapes_after(
@@ -197,9 +195,8 @@ class CognitiveState(Detector[CognitionParameters]):
             changes["uncertainties"] = (*self.uncertainties, line)
         if event.iteration != self.faulted:
             confidence = round(max(0.0, self.confidence - policy.confidence_down), 6)
-            changes |= {"confidence": confidence, "faulted": event.iteration}
-            if policy.cognition == "walk":
-                changes["history"] = (*self.history, (event.iteration, confidence))[-HISTORY:]
+            history = (*self.history, (event.iteration, confidence))[-HISTORY:]
+            changes |= {"confidence": confidence, "faulted": event.iteration, "history": history}
         return evolve(self, **changes)._with_strategy(policy)
 
     def _replied(self, _: ReplyFinished, policy: CognitionParameters) -> CognitiveState:
@@ -248,7 +245,7 @@ class CognitiveState(Detector[CognitionParameters]):
         if not self.counted or self.strategy is Strategy.CONTINUE:
             return self.silent
         policy = standing.policy
-        value = f"confidence {self.shown(policy):.2f}"
+        value = f"confidence {self.confidence:.2f}"
         stalled = f"{self.stall} steps without a success"
         match self.strategy:
             case Strategy.CONCLUDE:
@@ -258,7 +255,7 @@ class CognitiveState(Detector[CognitionParameters]):
                 reason = f"{len(self.uncertainties)} open uncertainties"
                 return verdict(Level.PIVOT, Rule.COGNITION_UNCERTAIN, reason)
             case Strategy.PIVOT if policy.cognition == "chance" and not any(self.repeated):
-                reason = f"{stalled}, and the next is unlikely to be one: {self.shown(policy):.2f}"
+                reason = f"{stalled}, and the next is unlikely to be one: {self.next_step.chance or 0.0:.2f}"
                 return verdict(Level.PIVOT, Rule.COGNITION_UNLIKELY, reason)
             case Strategy.PIVOT:
                 why = value if policy.cognition == "walk" else "and the same kind of error again"
@@ -273,11 +270,6 @@ class CognitiveState(Detector[CognitionParameters]):
         policy = standing.policy
         stalled = of_limit(self.stall, policy.stall_threshold, "steps without progress")
         return Account(f"{stalled}, {len(self.uncertainties)} of {policy.uncertainty_limit} unresolved")
-
-
-def _shown(confidence: float, next_step: NextStep, policy: CognitionParameters) -> float:
-    chance = next_step.chance
-    return chance if policy.cognition == "chance" and chance is not None else confidence
 
 
 _RUNGS: dict[str, frozenset[str]] = {

@@ -45,9 +45,6 @@ _OUTCOMES = 20
 _LONGEST_OUTCOME = 2_000
 """Characters of an outcome that are compared: half from its beginning and half from its end."""
 
-_FEW = 30
-"""With fewer recorded steps the words say so."""
-
 
 class Cause(StrEnum):
     """The obstacle to a success of the last iteration."""
@@ -154,11 +151,6 @@ class NextStep:
         return Cell(min(self.stall, LONGEST_STALL), self.repeated, self.cause, record, evidence)
 
     @property
-    def samples(self) -> int:
-        """Recorded steps like the one ahead; 0 before the first estimate."""
-        return 0 if self.chance is None else self.cell.steps
-
-    @property
     def stated(self) -> float | None:
         """The chance if it holds for strong and weak models alike; None if recorded runs differ too much."""
         return self.chance if self.outlook in {Outlook.LIKELY, Outlook.UNLIKELY} else None
@@ -169,21 +161,18 @@ class NextStep:
         return Outlook.UNKNOWN if self.chance is None else outlook_of(self.chance)
 
     @property
+    def samples(self) -> int:
+        """Recorded steps like the one ahead; 0 before the first estimate."""
+        return 0 if self.chance is None else self.cell.steps
+
+    @property
     def words(self) -> str:
-        """The grounds of the outlook, in a sentence; empty before there is one. A number only if it holds."""
-        if self.chance is None:
+        """Write the chance with what it rests on; empty if no number holds for strong and weak models alike."""
+        if self.stated is None:
             return ""
-        if self.outlook is Outlook.OPEN:
-            return "from here strong models mostly go on well, weak ones mostly do not"
-        tenths = round(10 * self.chance)
-        share = f"about {max(1, round(100 * self.chance))} in 100"
-        if self.outlook is Outlook.LIKELY:
-            share = f"about {tenths} in 10" if tenths < 10 else "more than 9 in 10"
-        only = "only " if self.samples < _FEW else ""
-        rests = f"from {only}{self.samples:,} like this one"
-        return (
-            f"{share} next steps succeed, {rests if self.samples else 'though no recorded one was like this'}"
-        )
+        share = min(99, max(1, round(100 * self.stated)))
+        rests = f"in {self.samples:,} recorded cases like this" if self.samples else "by the recorded runs"
+        return f"about {share} in 100 next steps work, {rests}"
 
     # --- folding ---------------------------------------------------------------------------------------------
 

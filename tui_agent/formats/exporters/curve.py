@@ -46,11 +46,9 @@ def curve(story: Story) -> Curve | None:
     if not story.samples:
         return None
     policy = story.state.recovery.policy
-    if policy.cognition == "chance":
-        title, thresholds = "Chance of the next step", {"pivot": policy.pivot_chance}
-    else:
-        title = "Confidence"
-        thresholds = {"conclude": policy.confidence_threshold, "degrade": policy.degrade_threshold}
+    thresholds = {"conclude": policy.confidence_threshold, "degrade": policy.degrade_threshold}
+    if policy.cognition != "walk":
+        thresholds = {}
     last = max(story.iterations, story.samples[-1].step, 2)
     drawn = _thinned(story.samples)
 
@@ -58,7 +56,7 @@ def curve(story: Story) -> Curve | None:
         return round(_LEFT + (_RIGHT - _LEFT) * (sample.step - 1) / (last - 1), 1), _y(sample.shown)
 
     return Curve(
-        title,
+        "Confidence",
         grid=tuple((_y(value), f"{value:g}") for value in (0.0, 0.5, 1.0)),
         thresholds=tuple((_y(value), f"{name} {value:g}") for name, value in thresholds.items()),
         runs=tuple(tuple(map(point, run)) for _, run in groupby(drawn, key=lambda sample: sample.run)),

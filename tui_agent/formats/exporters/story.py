@@ -62,7 +62,7 @@ class Sample:
     run: int
     iteration: int
     shown: float
-    """In [0, 1]: the confidence, or the chance that the next step succeeds."""
+    """The confidence, in [0, 1]."""
     level: events.Level
     failed: bool
 
@@ -179,8 +179,7 @@ class _StoryBuilder:
                 items.append(entry)
 
     def _verdict(self, event: events.VerdictReached, items: list[Item]) -> None:
-        recovery = self.state.recovery
-        shown = recovery.of(CognitiveState).shown(recovery.policy)
+        shown = self.state.recovery.of(CognitiveState).confidence
         run = self.runs[-1].number if self.runs else 0
         self.samples.append(Sample(self.step, run, event.iteration, shown, event.level, self.failed))
         if event.level is events.Level.CONTINUE:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tui_agent.core.events import Level
-from tui_agent.quantities import counted
+from tui_agent.quantities import counted, of_failures
 
 if TYPE_CHECKING:
     from tui_agent.core.projections.entries import CallEntry, SummaryEntry
@@ -33,13 +33,10 @@ def counts(metrics: Metrics) -> str:
     calls = counted(metrics.tool_calls, "call")
     if metrics.tool_errors:
         calls += f" ({rate(metrics.tool_errors, metrics.tool_calls)} failed)"
-    failures = counted(metrics.failures, "failure")
-    if metrics.failures:
-        failures += f" ({rate(metrics.recoveries, metrics.failures)} recovered)"
+    failures = of_failures(metrics.failures, metrics.recoveries)
     rest = {
         "recovered by the same call": metrics.recovered_same_call,
         "worked round": metrics.recovered_worked_round,
-        "unrecovered": metrics.unrecovered,
         "model retries": metrics.model_retries,
         "repairs of requests": metrics.coherence_violations,
     }

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tui_agent.quantities import counted, dollars, seconds
+from tui_agent.quantities import counted, dollars, of_failures, seconds
 
 if TYPE_CHECKING:
     from tui_agent.core.projections import entries
 
 
 def account(entry: entries.OutcomeEntry) -> Iterator[str]:
-    """The run in numbers."""
+    """Say the run in numbers."""
     if entry.iteration:
         yield counted(entry.iteration, "step")
     if entry.failures:
-        yield f"{counted(entry.failures, 'failure')}, {entry.recoveries} recovered"
+        yield of_failures(entry.failures, entry.recoveries)
     if entry.asked:
         times = {1: "once", 2: "twice"}.get(entry.asked, f"{entry.asked} times")
         yield f"asked you {times}"

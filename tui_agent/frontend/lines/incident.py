@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.cells import cell_len
 
 from tui_agent.call_names import subject_of
-from tui_agent.core.badge import badge_of
 from tui_agent.core.names import MODEL_CALL, OF_NO_FAILURE, REPLY_FORM, Level
-from tui_agent.frontend.lines.glyphs import BADGES, EMPTY, LEVELS, OUTCOMES
-from tui_agent.frontend.lines.outlook import next_step
+from tui_agent.core.projections.tally import Problem, tally, with_lanes
+from tui_agent.frontend.lines.glyphs import EMPTY, LEVELS, OUTCOMES
+from tui_agent.frontend.lines.outlook import figure
 from tui_agent.frontend.lines.styled import Line, Span, clip, fit_middle, justified, width_of
 from tui_agent.headline import headline
 from tui_agent.quantities import counted
@@ -43,7 +43,7 @@ LADDER: dict[str, Rung] = {
     "guide": Rung("hint", "the model gets a hint for this error"),
     "withhold": Rung("held back", "the call is not run again"),
     "pivot": Rung("other way", "the model is asked for another approach"),
-    "escalate": Rung("asks you", "you are asked"),
+    "escalate": Rung("you are asked", "you are asked"),
     "degrade": Rung("partial", "the run ends with a partial answer"),
     "stop": Rung("stop", "the run is stopped"),
 }
@@ -79,6 +79,8 @@ def is_calm(state: RunState) -> bool:
     incidents, verdict = state.metrics.incidents, state.verdict
     if state.escalation is not None or state.recovery.of(ErrorRing).filled:
         return False
+    if any(lane.escalation is not None or lane.metrics.incidents.open for lane in state.lanes.values()):
+        return False
     if state.running and verdict is not None and verdict.level.rank >= Level.PIVOT.rank:
         return False
     newest, recovered = next(reversed(incidents.open.values()), None), incidents.recovered
@@ -93,29 +95,45 @@ def incident_lines(state: RunState, width: int, *, roomy: bool, alone: bool = Fa
 
     `alone`: the error ring is not in sight, and stands in the one line.
     """
-    incident = state.metrics.incidents.current
+    problem = told(state)
     without = state.escalation is not None and _stuck(state) is not None
-    if incident is None or without or not state.running or _is_past(state, incident):
+    if problem is None or without or not state.running or _is_past(state, problem):
         return [_calm(state, width, alone=alone)]
-    if not roomy:
-        lines = [_what(state, incident, width), _ladder(state, incident, width)]
-        return lines[:1] if _asks(state) else lines
-    return [draw(state, incident, width) for draw in (_what, _course, _ladder)]
+    lines = [
+        _what(state, problem, width),
+        _course(problem.state, problem.incident, width),
+        _ladder(problem.state, problem.incident, width),
+    ]
+    if roomy:
+        return lines
+    return lines[:1] if _asks(state) else [lines[0], lines[2]]
+
+
+def told(state: RunState) -> Problem | None:
+    """Choose what the strip tells of: what the operator is asked about, else what failed last, in the run or in a
+    sub-agent at work.
+    """
+    for each in with_lanes(state):
+        incident = each.metrics.incidents.current
+        if incident is not None and _asks_about(each, incident):
+            return Problem(incident, each)
+    open_now = tally(state).open
+    return open_now[-1] if open_now else None
 
 
 def _asks(state: RunState) -> bool:
-    """A question is put to the operator."""
+    """Tell if a question is put to the operator."""
     return state.asked is not None
 
 
 def _asks_about(state: RunState, incident: Incident) -> bool:
-    """The question is about this incident, and not another matter that waits for the operator meanwhile."""
+    """Tell if the question is about this incident, and not about another matter that waits meanwhile."""
     return incident.key in state.metrics.incidents.asked_about
 
 
-def _is_past(state: RunState, incident: Incident) -> bool:
-    """The run has gone on since without it, and nobody is asked."""
-    return not _asks(state) and state.run.iteration - incident.newest.iteration > LOUD
+def _is_past(state: RunState, problem: Problem) -> bool:
+    """Tell if the work has gone on since without it, and nobody is asked."""
+    return not _asks(state) and problem.state.run.iteration - problem.incident.newest.iteration > LOUD
 
 
 def _joined(parts: list[tuple[Span, ...]]) -> Line:
@@ -128,48 +146,52 @@ def _joined(parts: list[tuple[Span, ...]]) -> Line:
 
 
 def _fitted(parts: list[tuple[Span, ...]], width: int) -> Line:
-    """As many parts, from the first on, as fit."""
+    """Join as many parts, from the first on, as fit."""
     while len(parts) > 1 and width_of(_joined(parts)) > width:
         parts.pop()
     return clip(_joined(parts), width)
 
 
 def _calm(state: RunState, width: int, *, alone: bool) -> Line:
-    """Draw what stands: the question or the end, what is left open, and the chance of the next step."""
+    """Draw what stands: the question or the end, what became of the failures, and the confidence."""
     from tui_agent.core.recovery.ring import ErrorRing
 
-    incidents, ended, stuck = state.metrics.incidents, state.run.outcome, _stuck(state)
+    ended, stuck, count = state.run.outcome, _stuck(state), tally(state)
     parts: list[tuple[Span, ...]] = []
     if stuck is not None:
         parts.append((stuck,))
     if ended is not None:
         sign = OUTCOMES[ended]
-        parts.append((Span(f"{sign.glyph} {sign.word}", f"{sign.role} bold"),))
-    if incidents.standing:
-        left = f"{counted(len(incidents.standing), 'problem')} left open"
-        parts.append((Span(left if ended is not None else f"○ {left}", "warn"),))
-    elif ended is None and stuck is None:
-        well = (Span("✓ ", "ok"), Span("all is well", "muted"))
-        if alone and not state.recovery.of(ErrorRing).filled:
-            said = " all is well" if incidents.failures else " nothing failed"
-            well = (
-                Span(" ".join(EMPTY for _ in state.recovery.of(ErrorRing).slots), "faint"),
-                Span(said, "muted"),
-            )
-        parts.append(well if alone or state.run.number else (Span("○ nothing has failed yet", "muted"),))
-    cognition = state.recovery.policy.cognition
-    if state.running and cognition != "off" and stuck is None and not _silent(state):
-        parts.append(next_step(state))
-        badge = badge_of(state)
-        if badge != "CONTINUE":
-            parts.append((Span(badge, f"{BADGES[badge]} bold"),))
+        parts.append((Span(f"{sign.glyph} {sign.word} at step {state.run.iteration}", f"{sign.role} bold"),))
+    elif count.open:
+        names = dict.fromkeys(_named(problem) for problem in reversed(count.open))
+        parts.append((Span(f"{EMPTY} {next(iter(names))} still fails", "warn"),))
+    elif stuck is None:
+        slots = f"{' '.join(EMPTY for _ in state.recovery.of(ErrorRing).slots)} "
+        sign_of_well = (
+            Span(slots, "faint") if alone else Span("✓ " if state.run.number else f"{EMPTY} ", "ok")
+        )
+        well = (
+            "nothing fails now"
+            if count.failures
+            else "nothing failed"
+            if state.run.number
+            else "nothing has failed yet"
+        )
+        parts.append((sign_of_well, Span(well, "muted")))
+    if count.failures:
+        parts.append((Span(count.in_words(ended=ended is not None), "warn" if count.left else "muted"),))
+    if state.running and state.recovery.policy.cognition != "off" and stuck is None:
+        parts.append((Span("confidence ", "muted"), figure(state.recovery).span))
+    if _asks(state) and stuck is None:
+        parts.append((Span("waits for you", "operator bold"),))
     if state.note is not None:
         parts.append((Span(f"→ {_note_words(state)}", "note"),))
     return _fitted(parts, width)
 
 
 def _stuck(state: RunState) -> Span | None:
-    """Trouble without a failure: the open question about it, or a run that goes in circles."""
+    """Name trouble without a failure: the open question about it, or a run that goes in circles."""
     asked, verdict = state.escalation, state.verdict
     if asked is not None:
         about_none = asked.source not in OF_NO_FAILURE
@@ -182,7 +204,7 @@ def _stuck(state: RunState) -> Span | None:
 
 
 def _without_failure(state: RunState, verdict: events.VerdictReached) -> bool:
-    """Nothing failed in the step that the verdict is about."""
+    """Tell if nothing failed in the step that the verdict is about."""
     from tui_agent.core.recovery.stuck import StuckPatterns
 
     last = state.recovery.last
@@ -191,21 +213,19 @@ def _without_failure(state: RunState, verdict: events.VerdictReached) -> bool:
     )
 
 
-def _silent(state: RunState) -> bool:
-    """The model does not reply, and the policy goes by a chance: it is of steps that the model takes."""
-    from tui_agent.core.recovery.model_faults import ModelFaults
-
-    recovery = state.recovery
-    return recovery.policy.cognition == "chance" and recovery.of(ModelFaults).last is not None
-
-
 def _note_words(state: RunState) -> str:
-    """The state of the pending note."""
+    """Say what becomes of the pending note."""
     return "the policy would send a note" if state.session.recorded else "the model reads a note next"
 
 
+def _named(problem: Problem) -> str:
+    """Name what fails, with the sub-agent in which it does."""
+    name = incident_name(problem.incident)
+    return f"{one_line(problem.lane)} › {name}" if problem.lane else name
+
+
 def incident_name(incident: Incident) -> str:
-    """The thing that failed: the call, or the model's part."""
+    """Name the thing that failed: the call, or the model's part."""
     if incident.key == MODEL_CALL:
         return "the model call"
     if incident.key == REPLY_FORM:
@@ -213,10 +233,10 @@ def incident_name(incident: Incident) -> str:
     return f"{one_line(incident.tool)} {subject_of(incident)}".strip()
 
 
-def _what(state: RunState, incident: Incident, width: int) -> Line:
-    """The call, the cause, and the number of such failures, in words if they take no room from the call."""
+def _what(state: RunState, problem: Problem, width: int) -> Line:
+    """Name the call, the cause, and the number of such failures, in words if they take no room from the call."""
+    incident, name = problem.incident, _named(problem)
     said = headline(incident.newest.message)
-    name = incident_name(incident)
     forms = _how_often(state, incident)[0 if width >= _WIDE else -1 :]
     taken = cell_len(name) + cell_len(said) + 7
     right = next((form for form in forms if taken + cell_len(form) <= width), forms[-1])
@@ -230,25 +250,30 @@ def _what(state: RunState, incident: Incident, width: int) -> Line:
 
 
 def _how_often(state: RunState, incident: Incident) -> list[str]:
-    """How often it failed and what else is open: in words, shorter, and in signs."""
+    """Say how often it failed and what else is open: in words, shorter, and in signs."""
     words = f"the same error {incident.same} times" if incident.same > 1 else ""
     if incident.times > incident.same:
         words = f"{words}, {incident.times} in all" if words else f"{incident.times} failures in all"
     sign = f"{incident.times}×" if incident.times > 1 else ""
-    others = len(state.metrics.incidents.standing) - 1
-    named = f"{counted(others, 'other problem')} open" if others else ""
+    others = tally(state).left - incident.times
+    named = f"{counted(others, 'other failure')} open" if others else ""
     signed = f"+{others} other{'s' if others > 1 else ''}" if others else ""
     forms = ((words, named), (words, signed), (sign, signed))
     return [" · ".join(part for part in form if part) for form in forms]
 
 
 def _course(state: RunState, incident: Incident, width: int) -> Line:
-    """Each failure with its step, the answer to it, and the present state; the newest ones that fit."""
+    """Draw each failure with its step, the answer to it, and the present state; the newest ones that fit."""
     ends: list[Span] = []
     if _asks_about(state, incident):
         ends = [Span("──▶ ", "operator"), Span("you", "operator bold")]
-    elif incident.refused:
-        ends = [Span(f"── ⊘ not run again ×{incident.refused}", "blocked")]
+    elif incident.newest.answer or incident.refused:
+        words = [f"answered at step {incident.newest.iteration}"] if incident.newest.answer else []
+        words += [f"not run again ×{incident.refused}"] if incident.refused else []
+        words += [_what_became(state, incident)]
+        ends = [
+            Span(f"── {' · '.join(filter(None, words))}", "operator" if incident.newest.answer else "blocked")
+        ]
     elif (
         state.note is not None
         and incident.key != MODEL_CALL
@@ -271,19 +296,46 @@ def _course(state: RunState, incident: Incident, width: int) -> Line:
     return ()
 
 
+def _what_became(state: RunState, incident: Incident) -> str:
+    """Say when the call of an incident may run again."""
+    from tui_agent.core.recovery.attempts import AttemptLedger
+
+    entry = state.recovery.of(AttemptLedger).entries.get(incident.key)
+    if entry is None or not entry.blocked:
+        return ""
+    if state.recovery.blocks(entry):
+        return "runs again once something changes"
+    return "may run once more" if entry.allowed else "may run again"
+
+
+_ANSWERS = {
+    "answer": "your words",
+    "retry": "run it again",
+    "wait": "wait",
+    "edit": "changed the call",
+    "skip": "leave it",
+    "partial": "partial answer",
+    "stop": "stop",
+    "continue": "go on",
+}
+"""The operator's choice in words."""
+
+
 def _station(attempt: Attempt, in_new_step: bool) -> list[Span]:
     spans = [Span("✗", "error")]
     if in_new_step:
         spans.insert(0, Span(f"step {attempt.iteration} ", "muted"))
     if attempt.answer:
-        spans.append(Span(f" you: {attempt.answer}", "operator"))
+        spans.append(Span(f" you: {_ANSWERS.get(attempt.answer, attempt.answer)}", "operator"))
     elif attempt.noted:
         spans.append(Span(" note", "note"))
     return spans
 
 
 def _ladder(state: RunState, incident: Incident, width: int) -> Line:
-    """The rungs: those that were tried, the present one, and the one of the next failure."""
+    """Draw the rungs: those that were tried, the present one, and the one of the next failure. A rung is present until
+    the model has read its note, or the operator has answered.
+    """
     recovery = state.recovery
     if incident.key == MODEL_CALL:
         return _model_ladder(state, incident, width)
@@ -293,8 +345,10 @@ def _ladder(state: RunState, incident: Incident, width: int) -> Line:
     reached = {str(attempt.level) for attempt in incident.course if attempt.level is not None}
     if incident.refused:
         reached.add("withhold")
-    newest = incident.newest.level
-    here = "escalate" if _asks_about(state, incident) else "" if newest is None else str(newest)
+    newest = incident.newest
+    here = "escalate" if _asks_about(state, incident) else ""
+    if not here and newest.level is not None and not (newest.noted or newest.answer):
+        here = str(newest.level)
     whole, tried = _rungs(LADDER, reached, here, possible), _rungs(LADDER, reached, here)
     then = next_words(state, incident)
     if then:
@@ -306,7 +360,7 @@ def _ladder(state: RunState, incident: Incident, width: int) -> Line:
 
 
 def _model_ladder(state: RunState, incident: Incident, width: int) -> Line:
-    """The policy's ladder for a model that fails, and the present rung."""
+    """Say what is done about a model that fails, and what comes if that does not help."""
     recovery = state.recovery
     match recovery.policy.model_faults:
         case "retry":
@@ -317,15 +371,23 @@ def _model_ladder(state: RunState, incident: Incident, width: int) -> Line:
             rules = {"model.next_iteration"}
         case _:
             rules = {"model.stop"}
-    reached = {attempt.rule for attempt in incident.course}
     here = incident.newest.rule if state.waiting is None else "model.wait"
-    return clip(_rungs(MODEL_LADDER, reached, here, rules), width)
+    order = list(MODEL_LADDER)
+    after = [
+        rule
+        for rule in order
+        if rule in rules and (here not in order or order.index(rule) > order.index(here))
+    ]
+    words = [f"now {MODEL_LADDER[here].happens}"] if here in MODEL_LADDER else []
+    if after:
+        words.append(f"if that does not help, {MODEL_LADDER[after[0]].happens}")
+    return clip((Span("  "), Span(" · ".join(words), "warn")), width)
 
 
 def _rungs(
     ladder: Mapping[str, Rung], reached: Collection[str], here: str, possible: Collection[str] = ()
 ) -> list[Span]:
-    """The rungs that were reached, marked, the present one, and those that are possible besides."""
+    """Draw the rungs that were reached, marked, the present one, and those that are possible besides."""
     spans: list[Span] = [Span("  ")]
     for name, rung in ladder.items():
         if name not in possible and name not in reached and name != here:
@@ -343,7 +405,7 @@ def _rungs(
 
 
 def next_words(state: RunState, incident: Incident) -> str:
-    """The next rung if the same fails once more; empty if nobody can say."""
+    """Name the next rung if the same fails once more; empty if nobody can say."""
     from tui_agent.core.recovery.forecast import if_it_fails_again
 
     if incident.key in {REPLY_FORM, MODEL_CALL} or _asks_about(state, incident):

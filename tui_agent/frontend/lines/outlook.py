@@ -1,19 +1,28 @@
-"""The chance of the next step, or the confidence, in words and by role."""
+"""The confidence, as every place shows it: its figure and its gauge, what speaks against it and for it, and what is
+proven.
+
+The confidence is FunnelCanary's, which is counted under every policy. The chance that the next step works is an
+estimate from recorded runs: it stands among what speaks for or against, and only if it holds for strong and weak
+models alike.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
+from tui_agent.core.projections.tally import tally
 from tui_agent.frontend.lines.glyphs import FALLING, LEVEL, RISING
-from tui_agent.frontend.lines.styled import Span
+from tui_agent.frontend.lines.styled import Line, Span
+from tui_agent.headline import headline
+from tui_agent.quantities import counted
+from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
+    from tui_agent.core.projections.incidents import Incident
+    from tui_agent.core.recovery.engine import RecoveryState
+    from tui_agent.core.recovery.policy import RecoveryPolicy
     from tui_agent.core.state import RunState
-
-
-OUTLOOKS: dict[str, str] = {"likely": "ok", "open": "warn", "unlikely": "error"}
-"""Role by outlook."""
 
 
 LOW, HIGH = 0.3, 0.7
@@ -21,39 +30,182 @@ LOW, HIGH = 0.3, 0.7
 
 
 def confidence_role(value: float) -> str:
-    """The role of a confidence or a chance in [0, 1]: the same wherever it is shown."""
+    """Choose the role of a confidence in [0, 1]: the same wherever it is shown."""
     return "error" if value < LOW else "warn" if value < HIGH else "ok"
 
 
-PLACES = 6
-"""Decimals that the history keeps of its values."""
-
-
 def trend(history: Sequence[float], value: float) -> str:
-    """A sign for the direction that led to `value`; the newest of the history may be that value, or the one before."""
-    now = round(value, PLACES)
-    before = [round(each, PLACES) for each in history[-2:]]
-    if before and before[-1] == now:
+    """Choose a sign for the direction that led to `value`; the newest of the history may be that value, or the one
+    before.
+    """
+    before = list(history[-2:])
+    if before and before[-1] == value:
         before.pop()
-    if not before or before[-1] == now:
+    if not before or before[-1] == value:
         return LEVEL
-    return RISING if now > before[-1] else FALLING
+    return RISING if value > before[-1] else FALLING
 
 
-def next_step(state: RunState) -> tuple[Span, ...]:
-    """The figure that the policy goes by, in words: the chance of the next step, or the confidence."""
+class Figure(NamedTuple):
+    """The confidence, and the sign of where it goes."""
+
+    value: float
+    direction: str
+
+    @property
+    def span(self) -> Span:
+        """The figure in its role."""
+        return Span(f"{self.value:.2f} {self.direction}", confidence_role(self.value))
+
+
+def course(recovery: RecoveryState) -> list[float]:
+    """List the confidence from the start of the run on."""
     from tui_agent.core.recovery.cognition import CognitiveState
 
-    cognition, policy = state.recovery.of(CognitiveState), state.recovery.policy
-    value = cognition.shown(policy)
-    direction = trend([each for _, each in cognition.history[-2:]], value)
-    if policy.cognition == "chance":
-        step = cognition.next_step
-        if step.chance is None:
-            return (Span("next step: no estimate yet", "muted"),)
-        percent = f" to succeed, {value:.0%}" if step.outlook == "unlikely" else ""
-        return (
-            Span("next step ", "muted"),
-            Span(f"{step.outlook}{percent} {direction}", OUTLOOKS[step.outlook]),
-        )
-    return (Span("confidence ", "muted"), Span(f"{value:.2f} {direction}", confidence_role(value)))
+    return [recovery.policy.confidence_start, *(each for _, each in recovery.of(CognitiveState).history)]
+
+
+def figure(recovery: RecoveryState) -> Figure:
+    """Give the one figure for how well it goes."""
+    from tui_agent.core.recovery.cognition import CognitiveState
+
+    value = recovery.of(CognitiveState).confidence
+    return Figure(value, trend(course(recovery), value))
+
+
+# --- the gauge -----------------------------------------------------------------------------------------------
+
+
+def marks(policy: RecoveryPolicy) -> tuple[tuple[float, str], ...]:
+    """List the confidences at which something happens, with what; under a policy that does not act on the confidence
+    they say how good it is.
+    """
+    if policy.cognition != "walk":
+        return ((LOW, "low"), (HIGH, "high"))
+    return ((policy.degrade_threshold, "may give up"), (policy.confidence_threshold, "answer due"))
+
+
+def gauge(value: float, width: int, thresholds: Sequence[float]) -> Line:
+    """Draw a bar of `width` cells for a value in [0, 1], with the thresholds marked on it."""
+    filled = round(value * width)
+    marked = {_cell(threshold, width) for threshold in thresholds}
+    role = confidence_role(value)
+    spans: list[Span] = []
+    for cell in range(width):
+        full = cell < filled
+        glyph = ("╋" if full else "┼") if cell in marked else ("━" if full else "─")
+        style = role if full else "muted" if cell in marked else "faint"
+        if spans and spans[-1].style == style:
+            spans[-1] = Span(spans[-1].text + glyph, style)
+        else:
+            spans.append(Span(glyph, style))
+    return tuple(spans)
+
+
+def scale(policy: RecoveryPolicy, width: int) -> str:
+    """Write below a gauge what each mark stands for: with words if they fit, else its number alone."""
+    made = [
+        (place, f"{at:g}".removeprefix("0"), words)
+        for at, words in marks(policy)
+        for place in (_cell(at, width),)
+    ]
+    for with_words in (True, False):
+        cells = [" "] * width
+        fits = True
+        free = 0
+        for place, number, words in made:
+            label = f"{number} {words}" if with_words else number
+            start = max(free, place - len(number) // 2)
+            if start + len(label) > width:
+                start = max(free, width - len(label))
+            fits &= start + len(label) <= width
+            cells[start : start + len(label)] = label
+            free = start + len(label) + 1
+        if fits:
+            return "".join(cells)
+    return ""
+
+
+def _cell(value: float, width: int) -> int:
+    return min(width - 1, round(value * width))
+
+
+# --- what speaks against it and for it -----------------------------------------------------------------------
+
+
+def against(state: RunState) -> Iterator[str]:
+    """Say what speaks against a good next step, the gravest first: each in a line, with counts."""
+    from tui_agent.core.recovery.cognition import CognitiveState
+
+    recovery, cognition = state.recovery, state.recovery.of(CognitiveState)
+    if state.running:
+        yield from _no_answer(recovery)
+    problems = [found for found in tally(state).open if found.incident.tool]
+    for problem in reversed(problems):
+        where = f"{one_line(problem.lane)} › " if problem.lane else ""
+        yield where + _still_fails(problem.state, problem.incident)
+    if not state.running:
+        return
+    if cognition.stall > 1:
+        then = {"walk": "a stall", "chance": "then another way", "off": ""}[recovery.policy.cognition]
+        limit = recovery.policy.stall_threshold
+        counts = f"{cognition.stall} of {limit}" if then and cognition.stall < limit else f"{cognition.stall}"
+        ahead = f", at {limit} {then}" if then and cognition.stall < limit else ""
+        yield f"{counts} steps in a row without a success{ahead}"
+    if cognition.next_step.outlook == "unlikely":
+        yield cognition.next_step.words
+
+
+def _no_answer(recovery: RecoveryState) -> Iterator[str]:
+    from tui_agent.core.recovery.model_faults import ModelFaults
+
+    faults = recovery.of(ModelFaults)
+    if faults.last is not None:
+        tries = counted(max(1, faults.in_row), "failed call")
+        yield f"the model does not answer: {faults.last.fault.kind.in_words}, {tries} in a row"
+
+
+def _still_fails(state: RunState, incident: Incident) -> str:
+    """Say what fails, how often, and whether anything has changed since."""
+    from tui_agent.core.recovery.attempts import AttemptLedger
+
+    entry = state.recovery.of(AttemptLedger).entries.get(incident.key)
+    tool, said = one_line(incident.tool), headline(incident.newest.message)
+    if incident.same < 2:
+        return f"{tool} failed: {said}"
+    since = "nothing changed since"
+    if entry is not None and entry.on_trial:
+        since = f"after {counted(entry.trials, 'change')}"
+    return f"{tool}: same error {incident.same} times, {since}: {said}"
+
+
+def in_favour(state: RunState) -> Iterator[str]:
+    """Say what speaks for a good next step: each in a line, with counts."""
+    from tui_agent.core.recovery.cognition import CognitiveState
+
+    steps, worked = len(state.metrics.course), state.metrics.completed_iterations
+    if steps and worked:
+        yield f"{worked} of {counted(steps, 'step')} worked"
+    count = tally(state)
+    if count.recovered:
+        yield f"{count.recovered} of {counted(count.failures, 'failure')} recovered"
+    next_step = state.recovery.of(CognitiveState).next_step
+    if state.running and next_step.outlook == "likely" and not any(_no_answer(state.recovery)):
+        yield next_step.words
+
+
+def proven(state: RunState) -> Iterator[tuple[bool, str]]:
+    """Say at the end what results show, and what they do not: each with whether it is proven."""
+    from tui_agent.core.recovery.implicit import ImplicitFailures
+
+    evidence, changed = state.recovery.of(ImplicitFailures).evidence, state.metrics.files_changed
+    if evidence.label and not evidence.other:
+        said = f"{one_line(evidence.label)}: {one_line(evidence.line)}".removesuffix(": ")
+        if evidence.failed:
+            yield False, f"the last test run failed: {said}"
+        else:
+            yield not evidence.changed, f"tests ran: {said}"
+        if evidence.changed:
+            yield False, f"{one_line(evidence.changed)} was changed after it"
+    elif changed and not evidence.other:
+        yield False, f"no test ran since {counted(len(changed), 'file')} changed"

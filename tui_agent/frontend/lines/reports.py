@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from tui_agent.core.projections.tally import tally
 from tui_agent.frontend.lines.diff import FileDiff, file_diff
 from tui_agent.frontend.lines.mode import mode_of
+from tui_agent.frontend.lines.outlook import figure
 from tui_agent.frontend.lines.styled import Line, Span, pad, wrap
 from tui_agent.quantities import counted, dollars, seconds
 from tui_agent.terminal_text import escaped_line, one_line
@@ -35,7 +37,8 @@ def status_lines(state: RunState, width: int, next_model: str = "", next_policy:
             if run.number
             else "no run yet",
         ),
-        ("failures", f"{metrics.failures}, {metrics.recoveries} recovered" if metrics.failures else "none"),
+        ("failures", tally(state).in_words(ended=run.outcome is not None)),
+        *(("confidence", figure(state.recovery).span.text) for _ in range(min(1, run.number))),
         ("files changed", ", ".join(map(escaped_line, metrics.files_changed)) or "none"),
         ("checkpoints", str(len(state.checkpoints))),
     ]
