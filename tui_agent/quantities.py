@@ -125,11 +125,10 @@ def age(seconds: float) -> str:
 
 def of_failures(failures: int, recovered: int, *, ended: bool = True) -> str:
     """Failures and what became of them: `9 failures: 4 recovered, 5 left open`; before the end, `5 open`."""
-    left = failures - recovered
+    left, still = failures - recovered, "left open" if ended else "open"
     if not failures:
         return "no failure"
-    parts = [f"{recovered} recovered"] if recovered else []
-    parts += [f"{left} {'left open' if ended else 'open'}"] if left else []
-    if len(parts) == 1 and failures == 1:
-        return f"1 failure, {parts[0].removeprefix('1 ')}"
-    return f"{counted(failures, 'failure')}: {', '.join(parts)}"
+    if recovered and left:
+        return f"{counted(failures, 'failure')}: {recovered} recovered, {left} {still}"
+    every = "" if failures == 1 else "both " if failures == 2 else "all "
+    return f"{counted(failures, 'failure')}, {every}{'recovered' if recovered else still}"

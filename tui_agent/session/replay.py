@@ -16,7 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from tui_agent.core.events import RESULT_TYPES, Event, Level, VerdictReached
+from tui_agent.core.events import RESULT_TYPES, Event, LaneEvent, Level, VerdictReached
 from tui_agent.core.fold import apply
 from tui_agent.core.recovery.cognition import CognitiveState
 from tui_agent.core.state import RunState
@@ -33,13 +33,14 @@ LONGEST_DELAY = 2.0
 
 
 class StopAt(StrEnum):
-    """Kinds of places that one can jump to."""
+    """Kinds of places to jump to."""
 
     ERROR = "error"
     """A failed call, a rejected reply, a model fault."""
     VERDICT = "verdict"
     """Any verdict stronger than `continue`."""
     ESCALATION = "escalation"
+    """A question to the operator, of the run or of a sub-agent: a verdict's, an approval, a server's."""
     ITERATION = "iteration"
     RUN = "run"
 
@@ -75,9 +76,13 @@ _STOPS: dict[str, StopAt] = {
     "reply_rejected": StopAt.ERROR,
     "model_faulted": StopAt.ERROR,
     "escalation_raised": StopAt.ESCALATION,
+    "approval_asked": StopAt.ESCALATION,
+    "server_asked": StopAt.ESCALATION,
     "iteration_started": StopAt.ITERATION,
     "run_started": StopAt.RUN,
 }
+
+_QUESTIONS = frozenset(kind for kind, stop in _STOPS.items() if stop is StopAt.ESCALATION)
 
 _SNAPSHOT_AFTER = frozenset({"note_prepared", "iteration_finished", "run_finished", "run_started"})
 # Events between which a reply may stream; a delta matters to later states only if no whole reply takes its
@@ -98,6 +103,7 @@ _COLLECTED = frozenset(
         "iteration_finished",
         "reply_finished",
         "escalation_answered",
+        "lane_event",
     }
 )
 
@@ -350,7 +356,11 @@ class Replay:
         return skipped
 
     def _collect(self, number: int, kind: str, event: Event, state: RunState) -> None:
-        stop = None if state.metrics.incidents.answer(event) else _STOPS.get(kind)
+        if isinstance(event, LaneEvent):
+            kind = event.event.type
+            stop = _STOPS.get(kind) if kind in _QUESTIONS else None
+        else:
+            stop = None if state.metrics.incidents.answer(event) else _STOPS.get(kind)
         if stop is not None:
             self._found.stops[stop].append(number)
         elif isinstance(event, VerdictReached) and event.level is not Level.CONTINUE:

@@ -5,6 +5,7 @@ place that is shown. A click or a drag goes there.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_agent.console.panes.strips import Palette, to_strip
-from tui_agent.frontend.lines.glyphs import MODES, SPARKS
+from tui_agent.core.names import Level
+from tui_agent.frontend.lines.glyphs import LEVELS, MODES, SPARKS
 from tui_agent.frontend.lines.outlook import confidence_role
-from tui_agent.frontend.lines.styled import Line, Span, justified
+from tui_agent.frontend.lines.styled import Line, Span, clip, justified
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -24,13 +26,27 @@ if TYPE_CHECKING:
     from tui_agent.session.replay import Marks
 
 READING = "reading…"
+TALL = 24
+"""Rows of the terminal from which the presets have one."""
+PRESET_WORDS: Mapping[Level, str] = {
+    Level.CONTINUE: "nothing",
+    Level.GUIDE: "guide",
+    Level.PIVOT: "pivot",
+    Level.ESCALATE: "asks",
+    Level.DEGRADE: "partial",
+    Level.STOP: "stop",
+}
+"""What a preset does, by its verdict."""
 
 
 class Scrubber(Widget):
-    """Three rows: what one sees and how fast it plays, the marks on the line, the confidence below it."""
+    """Rows: what one sees and how fast it plays, the marks on the line, the confidence below it, and, in a tall
+    terminal, what each preset says here.
+    """
 
     DEFAULT_CSS = """
     Scrubber { height: 3; padding: 0 1; background: $panel; color: $foreground; }
+    Scrubber.-tall { height: 4; }
     """
 
     @dataclass
@@ -46,12 +62,15 @@ class Scrubber(Widget):
         self._head: tuple[Line, Line] = ((Span(READING, "muted"),), ())
         self._marks: list[tuple[str, str]] = []
         self._curve: list[tuple[str, str]] = []
+        self._presets: Line = ()
         self._whole = False
         """The marks are those of the whole session; none are shown before."""
         self._width = 0
 
-    def show(self, player: Player) -> None:
-        """Show the player's position."""
+    def show(self, player: Player, presets: Mapping[str, Level] | None) -> None:
+        """Show where the player is, and what the presets say there (None: not known yet)."""
+        self.set_class(self.app.size.height >= TALL, "-tall")
+        self._presets = preset_words(presets)
         width = self.content_region.width
         ready = player.replay.ready
         if ready != self._whole or width != self._width or player.replay.length != self._length:
@@ -81,6 +100,8 @@ class Scrubber(Widget):
         width = self.content_region.width
         if y == 0:
             line: Line = justified(*self._head, width)
+        elif y == 3:
+            line = clip(self._presets, width)
         else:
             here = self._column(self._position)
             cells = self._marks if y == 1 else self._curve
@@ -113,6 +134,19 @@ class Scrubber(Widget):
         column = max(0, min(self._width - 1, event.x - self.styles.padding.left))
         if self._width > 1:
             self.post_message(self.Sought(round(column * self._length / (self._width - 1))))
+
+
+def preset_words(presets: Mapping[str, Level] | None) -> Line:
+    """Write what each preset says: `forge guide · gigi asks · …`."""
+    if presets is None:
+        return (Span("the presets have not judged this yet", "faint"),)
+    spans: list[Span] = []
+    for name, level in presets.items():
+        if spans:
+            spans.append(Span(" · ", "faint"))
+        sign = LEVELS[str(level)]
+        spans += [Span(f"{name} ", "muted"), Span(PRESET_WORDS[level], sign.role)]
+    return tuple(spans)
 
 
 def _question(player: Player) -> str:

@@ -19,6 +19,7 @@ from tui_agent.frontend.commands.command import key_label
 from tui_agent.frontend.commands.registry import BACKWARDS, REPLAY_ACTIONS, with_shift
 from tui_agent.frontend.loading import yielding_threads
 from tui_agent.session.player import Player
+from tui_agent.session.side_by_side import SideBySide
 from tui_agent.store.errors import JournalError
 from tui_agent.terminal_text import one_line
 
@@ -70,7 +71,7 @@ def _stop_bindings() -> list[BindingType]:
 
 
 def _shows(state: RunState, seq: int) -> bool:
-    """True if the block of an event is complete."""
+    """Tell if the block of an event is complete."""
     return any(entry.seq == seq for entry in reversed(state.conversation.entries))
 
 
@@ -99,6 +100,7 @@ class ReplayScreen(DashboardScreen):
         super().__init__(arguments, mode, host)
         self.player: Player | None = None
         self.recorded: Recorded | None = None
+        self._presets = SideBySide()
         self._scrubber: Scrubber | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._waiting: tuple[StopAt, bool] | None = None
@@ -201,6 +203,8 @@ class ReplayScreen(DashboardScreen):
                         await asyncio.to_thread(player.replay.prepare, progress)
                     except JournalError as damage:
                         self._cut(damage)
+                self._more_read()
+                await asyncio.to_thread(self._presets.judge, player.replay, lambda: not left)
         finally:
             left = True
         self._more_read()
@@ -229,7 +233,7 @@ class ReplayScreen(DashboardScreen):
         if player is None or self.dashboard is None or self.status is None or self._scrubber is None:
             return
         if not player.there:
-            self._scrubber.show(player)
+            self._scrubber.show(player, None)
             return
         try:
             state = player.state
@@ -242,10 +246,10 @@ class ReplayScreen(DashboardScreen):
         with self.app.batch_update():
             self.dashboard.show(state, now, still=still, questions=not self.asked)
             self.status.show(state, now)
-            self._scrubber.show(player)
+            self._scrubber.show(player, self._presets.at(player.position))
 
     def stands_still(self, state: RunState) -> bool:
-        """True if time does not go on."""
+        """Tell if time does not go on."""
         return self.player is None or not self.player.playing
 
     # --- the clock ------------------------------------------------------------------------------------------

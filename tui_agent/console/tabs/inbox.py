@@ -28,19 +28,25 @@ class Item(NamedTuple):
 
     @property
     def asks(self) -> tuple[str, str]:
-        """The kind of question, and the question, in one line each."""
+        """The kind of question, and what it asks with the sub-agent that asks it, in one line each."""
         match self.question:
             case ApprovalQuestion(asked=asked):
-                return "approve", f"{one_line(asked.tool)} {short_input(asked.tool, asked.input)}"
+                call = f"{one_line(asked.tool)} {short_input(asked.tool, asked.input)}"
+                return "approve", _of_lane(asked.lane) + call
             case EscalationQuestion(asked=raised):
                 call = f": {short_input(raised.tool, raised.input)}" if raised.input else ""
-                return "answer", one_line(f"{raised.question}{call}", 300)
+                return "answer", _of_lane(raised.lane) + one_line(f"{raised.question}{call}", 300)
             case ServerQuestion(asked=server):
                 if server.purpose == "trust":
                     return "server", one_line(f"start the MCP server {server.server}?", 300)
                 return "server", one_line(f"{server.server}: {server.message}", 300)
             case GateQuestion(asked=outline):
                 return "request", f"the request of step {outline.iteration} waits to go out"
+
+
+def _of_lane(lane: str) -> str:
+    """Name the sub-agent that asks; the run itself goes without a name."""
+    return f"{one_line(lane)} › " if lane else ""
 
 
 def waiting(tabs: Iterable[Tab]) -> list[Item]:

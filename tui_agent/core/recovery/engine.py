@@ -193,6 +193,12 @@ class RecoveryState:
         barred = self.policy.attempts == "block" and entry.blocked and not entry.allowed
         return barred and not self._changed_since(entry.mark, entry.key) and not self._waited(entry)
 
+    def unchanged_since(self, entry: AttemptEntry) -> bool:
+        """Tell if nothing is known to have changed since this call failed; a policy that looks for no changes knows
+        nothing of it.
+        """
+        return self.policy.trials != "off" and not self._changed_since(entry.mark, entry.key)
+
     def _waited(self, entry: AttemptEntry) -> bool:
         """Tell if what did not answer this call has had its time to come back, or was started in the open reply."""
         if entry.again is None or entry.settled == "skip":

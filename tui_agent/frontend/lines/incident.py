@@ -181,6 +181,9 @@ def _calm(state: RunState, width: int, *, alone: bool) -> Line:
         parts.append((sign_of_well, Span(well, "muted")))
     if count.failures:
         parts.append((Span(count.in_words(ended=ended is not None), "warn" if count.left else "muted"),))
+    if ended is not None and count.open:
+        names = dict.fromkeys(_named(problem) for problem in reversed(count.open))
+        parts.append((Span(", ".join(names), "muted"),))
     if state.running and state.recovery.policy.cognition != "off" and stuck is None:
         parts.append((Span("confidence ", "muted"), figure(state.recovery).span))
     if _asks(state) and stuck is None:
@@ -349,6 +352,8 @@ def _ladder(state: RunState, incident: Incident, width: int) -> Line:
     here = "escalate" if _asks_about(state, incident) else ""
     if not here and newest.level is not None and not (newest.noted or newest.answer):
         here = str(newest.level)
+        if newest.level is Level.ESCALATE and not recovery.operator_present:
+            here = "withhold"
     whole, tried = _rungs(LADDER, reached, here, possible), _rungs(LADDER, reached, here)
     then = next_words(state, incident)
     if then:

@@ -140,20 +140,30 @@ def against(state: RunState) -> Iterator[str]:
     recovery, cognition = state.recovery, state.recovery.of(CognitiveState)
     if state.running:
         yield from _no_answer(recovery)
+    if state.running and cognition.stall > 1:
+        yield _stall(recovery.policy, cognition.stall)
     problems = [found for found in tally(state).open if found.incident.tool]
-    for problem in reversed(problems):
+    named = problems[-_NAMED:]
+    for problem in reversed(named):
         where = f"{one_line(problem.lane)} › " if problem.lane else ""
         yield where + _still_fails(problem.state, problem.incident)
-    if not state.running:
-        return
-    if cognition.stall > 1:
-        then = {"walk": "a stall", "chance": "then another way", "off": ""}[recovery.policy.cognition]
-        limit = recovery.policy.stall_threshold
-        counts = f"{cognition.stall} of {limit}" if then and cognition.stall < limit else f"{cognition.stall}"
-        ahead = f", at {limit} {then}" if then and cognition.stall < limit else ""
-        yield f"{counts} steps in a row without a success{ahead}"
-    if cognition.next_step.outlook == "unlikely":
+    if problems[:-_NAMED]:
+        others = sum(problem.incident.times for problem in problems[:-_NAMED])
+        yield f"{counted(others, 'other failure')} {'open' if state.running else 'left open'}"
+    if state.running and cognition.next_step.outlook == "unlikely":
         yield cognition.next_step.words
+
+
+_NAMED = 2
+"""Calls that fail and are named one by one, the newest; the others are counted."""
+
+
+def _stall(policy: RecoveryPolicy, stall: int) -> str:
+    then = {"walk": "it gives up or tries another way", "chance": "another way is asked for", "off": ""}[
+        policy.cognition
+    ]
+    ahead = f"; at {policy.stall_threshold} {then}" if then and stall < policy.stall_threshold else ""
+    return f"{stall} steps in a row without a success{ahead}"
 
 
 def _no_answer(recovery: RecoveryState) -> Iterator[str]:
@@ -173,10 +183,12 @@ def _still_fails(state: RunState, incident: Incident) -> str:
     tool, said = one_line(incident.tool), headline(incident.newest.message)
     if incident.same < 2:
         return f"{tool} failed: {said}"
-    since = "nothing changed since"
+    since = ""
     if entry is not None and entry.on_trial:
-        since = f"after {counted(entry.trials, 'change')}"
-    return f"{tool}: same error {incident.same} times, {since}: {said}"
+        since = f", after {counted(entry.trials, 'change')}"
+    elif entry is not None and state.recovery.unchanged_since(entry):
+        since = ", nothing changed since"
+    return f"{tool}: same error {incident.same} times{since}: {said}"
 
 
 def in_favour(state: RunState) -> Iterator[str]:
