@@ -80,7 +80,7 @@ def sample(mechanism: str, network: bool, runs: int) -> dict[str, float]:
         workspace, scratch = folder / "workspace", folder / "scratch"
         sandbox = Sandbox()
         if mechanism != "none":
-            sandbox = Sandbox(mechanism, SandboxPolicy.around(workspace, scratch, network=network))  # type: ignore[arg-type]
+            sandbox = Sandbox(mechanism, SandboxPolicy.around(workspace, scratch, network=network))
         (workspace / "connect.py").write_text(CONNECT)
 
         async def command(*argv: str) -> str:

@@ -40,7 +40,7 @@ def test_three_equal_failures_escalate_and_block_the_call() -> None:
 def test_only_retry_lets_the_blocked_call_run_again(text: str, choice: str, allowed: bool) -> None:
     recovery = Recovery(operator_present=True)
     failing(recovery, 3)
-    recovery.operator_answered(text, choice)  # type: ignore[arg-type]
+    recovery.operator_answered(text, choice)
     assert recovery.permit("bash", MAKE).allowed is allowed
 
 
@@ -84,7 +84,7 @@ def test_a_new_run_has_fresh_counters() -> None:
 @pytest.mark.parametrize("wrong", [{"policy": "best"}, {"attempts_limit": 0}, {"nothing": 1}])
 def test_an_unknown_policy_or_parameter_is_a_value_error(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        Recovery(**wrong)  # type: ignore[arg-type]
+        Recovery(**wrong)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"version": 99, "events": [1]}'])

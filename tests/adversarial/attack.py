@@ -37,7 +37,7 @@ def attack(tried: str, holds: str, *, fell: str = "", slow: bool = False) -> Cal
 
     def mark(function: F) -> F:
         made = Attack(function.__name__.removeprefix("test_"), tried, holds, fell, slow)
-        function.attacks = (made,)  # type: ignore[attr-defined]
+        function.attacks = (made,)
         return pytest.mark.slow(function) if slow else function
 
     return mark
@@ -47,7 +47,7 @@ def attacks(*rows: Attack) -> Callable[[F], F]:
     """Marks a test as many attacks, one a row; it gets them as `row`."""
 
     def mark(function: F) -> F:
-        function.attacks = rows  # type: ignore[attr-defined]
+        function.attacks = rows
         marked = [
             pytest.param(row, id=row.name, marks=[pytest.mark.slow] if row.slow else []) for row in rows
         ]

@@ -173,7 +173,7 @@ async def test_ids_used_twice(tmp_path: Path) -> None:
         workspace=tmp_path / "workspace", state_dir=tmp_path / "state", model="x", approve="ask"
     )
     operator = ScriptedOperator(approvals=deque([ApprovalReply("once", by="operator")]))
-    session = await open_session(settings, operator, Repeating())  # type: ignore[arg-type]
+    session = await open_session(settings, operator, Repeating())
     await session.submit("go")
     await asyncio.wait_for(session.wait(), 30)
     await session.close()

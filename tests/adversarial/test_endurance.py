@@ -54,7 +54,7 @@ async def opened(folder: Path, calls: Any, **settings: Any) -> Session:
     (folder / "workspace").mkdir(exist_ok=True)
     chosen = {"model": "x", "approve": "all", "max_iterations": 5_000, **settings}
     configured = Settings(workspace=folder / "workspace", state_dir=folder / "state", **chosen)
-    return await open_session(configured, ScriptedOperator(), Endless(calls))  # type: ignore[arg-type]
+    return await open_session(configured, ScriptedOperator(), Endless(calls))
 
 
 def resident() -> int:

@@ -255,7 +255,7 @@ def test_folders_that_are_analyzed(row: Attack, tmp_path: Path) -> None:
     found = ends(lambda: find_transcripts([folder]))
     assert good in found
     assert folder / "a.jsonl" not in found
-    assert all(ends(lambda path=path: load_transcripts(path)) for path in found)  # type: ignore[misc]
+    assert all(ends(lambda path=path: load_transcripts(path)) for path in found)
 
 
 @attacks(
@@ -278,7 +278,7 @@ def test_named_outright(row: Attack, cli: CommandLine) -> None:
         case _:
             sparse(path)
     for arguments in (("watch", str(path), "--once"), ("analyze", str(path))):
-        ended = ends_here(lambda arguments=arguments: cli(*arguments))  # type: ignore[misc]
+        ended = ends_here(lambda arguments=arguments: cli(*arguments))
         assert ended.code != 0
         assert ("not a file" in ended.err + ended.out) == (row.value != "sparse")
         assert "Traceback" not in ended.err
@@ -660,6 +660,6 @@ def test_homes_that_are_no_use(row: Attack, cli: CommandLine) -> None:
         ("run", "x", "--model", "scripted:demo"),
     ):
         begin = cli.process if arguments[0] == "run" else cli
-        ended = ends_here(lambda begin=begin, arguments=arguments: begin(*arguments))  # type: ignore[misc]
+        ended = ends_here(lambda begin=begin, arguments=arguments: begin(*arguments))
         assert "Traceback" not in ended.err + ended.out
         assert ended.code in {0, 1, 2, 3, 5, 6, 7}

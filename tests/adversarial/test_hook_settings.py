@@ -200,7 +200,7 @@ def test_projects_that_lead_out(row: Attack, cli: CommandLine, monkeypatch: pyte
             def swapped(*given: object, **more: object) -> None:
                 folder.rmdir()
                 folder.symlink_to(outside)
-                real(*given, **more)  # type: ignore[arg-type]
+                real(*given, **more)
 
             monkeypatch.setattr(hooks, "carry_out", swapped)
     before = own.read_text() if own.exists() else None

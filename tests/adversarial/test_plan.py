@@ -189,7 +189,7 @@ async def test_a_yes_that_comes_late(tmp_path: Path) -> None:
         live.session.set_approve(Approval.PLAN)
         return ApprovalReply("once")
 
-    operator.approve = late  # type: ignore[method-assign]
+    operator.approve = late
     await live.run()
     await live.close()
     assert not (tmp_path / "workspace" / "new").exists()

@@ -413,7 +413,7 @@ class Heard:
         self._sockets: list[socket.socket] = []
 
     def listens(self, made: socket.socket, address: object) -> socket.socket:
-        made.bind(address)  # type: ignore[arg-type]
+        made.bind(address)
         datagrams = made.type == socket.SOCK_DGRAM
         if not datagrams:
             made.listen()

@@ -258,5 +258,5 @@ def test_bounded_work() -> None:
         ends_here(lambda: bounded_process.carried_out(forever, seconds=0.1, memory=1 << 30))
     for work in (filling, dying, bytes):
         with pytest.raises(MemoryError):
-            ends_here(lambda work=work: bounded_process.carried_out(work, seconds=50, memory=1 << 28))  # type: ignore[misc]
+            ends_here(lambda work=work: bounded_process.carried_out(work, seconds=50, memory=1 << 28))
     assert bounded_process.carried_out(lambda: b"x" * 5_000_000, seconds=50, memory=1 << 28)[:1] == b"x"

@@ -82,7 +82,7 @@ async def test_special_files(row: Attack, box: Box) -> None:
     assert "special" in await said(box, "list_dir")
     assert "plain.txt" in await said(box, "glob", pattern="*")
     for engine in ("python", *(["ripgrep"] if shutil.which("rg") else [])):
-        search = Search(engine, timeout=60)  # type: ignore[arg-type]
+        search = Search(engine, timeout=60)
         box.registry = ToolRegistry([Grep(search=search), Glob(search=search)])
         assert "plain.txt:1" in await said(box, "grep", pattern="needle")
         await said(box, "grep", pattern="needle", path="special")

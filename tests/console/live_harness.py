@@ -168,13 +168,13 @@ class HandConsole(ConsoleApp):
         super().__init__(ConsoleArguments())
         self.hand = session
         self.time = 100.0
-        self.clock = lambda: self.time  # type: ignore[method-assign]
+        self.clock = lambda: self.time
 
     async def _open(self, screen: Tab) -> None:
         assert isinstance(screen, LiveScreen)
         await screen.complete()
-        screen.opened = _HandOpened(self.hand)  # type: ignore[assignment]
-        await screen.attach(self.hand)  # type: ignore[arg-type]
+        screen.opened = _HandOpened(self.hand)
+        await screen.attach(self.hand)
 
 
 @dataclass

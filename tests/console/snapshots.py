@@ -67,7 +67,7 @@ async def at_every_size(app: App[Any], pilot: Pilot[Any], themes: Sequence[str] 
     parts = []
     for other in ((60, 20), (120, 40)):
         await pilot.resize_terminal(*other)
-        await until(pilot, lambda other=other: app.screen.size == other)  # type: ignore[misc]
+        await until(pilot, lambda other=other: app.screen.size == other)
         rows, _ = await _settled(app, pilot)
         parts.append("\n".join(rows))
     await pilot.resize_terminal(*size)
@@ -78,7 +78,7 @@ async def at_every_size(app: App[Any], pilot: Pilot[Any], themes: Sequence[str] 
 async def _settled(app: App[Any], pilot: Pilot[Any]) -> tuple[list[str], str]:
     """What is drawn once two looks see the same."""
     for field in app.screen.query("TextArea, Input"):
-        field.cursor_blink = False  # type: ignore[attr-defined]
+        field.cursor_blink = False
     seen: list[tuple[list[str], str]] = []
 
     def rests() -> bool:

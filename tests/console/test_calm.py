@@ -125,7 +125,7 @@ async def test_nothing_moves_while_the_operator_reads_or_writes(
     async with live((120, 40)) as console:
         console.session.start()
         await console.until(lambda: _width(console) == SLIM_WIDTH)
-        done = await busy(console)  # type: ignore[misc]
+        done = await busy(console)
         _fails(console)
         await console.until(lambda: "1 ●" in console.shown())
         assert _width(console) == SLIM_WIDTH

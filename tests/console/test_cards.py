@@ -912,9 +912,7 @@ async def test_a_question_about_findings_shows_the_changed_files_and_what_was_fo
             assert part in console.shown()
         assert [
             tried.what for tried in attempts_before(console.session.state, console.card.question.asked)
-        ] == [  # type: ignore[union-attr]
-            "step 1"
-        ]
+        ] == ["step 1"]
 
 
 async def test_a_card_that_is_fitted_before_it_was_laid_out_has_the_rows_that_it_has_later() -> None:

@@ -97,7 +97,7 @@ async def test_the_key_that_asks_before_leaving_leaves_when_it_is_pressed_again(
         await console.press("f11")
         asked = await console.opens(LeaveScreen)
         left: list[bool | None] = []
-        asked.dismiss = left.append  # type: ignore[method-assign, assignment]
+        asked.dismiss = left.append
         await console.press("ctrl+q", "f11")
         assert left == [True]
 

@@ -84,7 +84,7 @@ async def test_time_goes_on_while_the_model_starts_and_while_a_question_waits() 
         status, drawn = console.screen.status, []
         assert status is not None
         show = status.show
-        status.show = lambda *now: drawn.append(show(*now))  # type: ignore[method-assign, func-returns-value]
+        status.show = lambda *now: drawn.append(show(*now))
         await console.until(lambda: len(drawn) >= 2)
         for ask in (console.ask, console.escalate):
             question = ask()
@@ -1063,7 +1063,7 @@ async def test_what_is_asked_before_the_session_is_open_is_done_in_its_order() -
         await screen.commands.submit("first")
         screen.commands.run("pause")
         await screen.commands.submit("second")
-        await screen.attach(session)  # type: ignore[arg-type]
+        await screen.attach(session)
         orders = [done for done in session.done if done[0] in {"submit", "mode"}]
         assert orders == [("submit", "first"), ("mode", "PAUSED"), ("submit", "second")]
 
@@ -1078,7 +1078,7 @@ async def test_a_message_is_dropped_once_and_no_other_for_it_before_the_session_
         assert screen.queue.drop(first.id)
         assert not screen.queue.drop(first.id)
         assert [message.text for message in screen.queue.waiting] == ["two", "three"]
-        await screen.attach(session)  # type: ignore[arg-type]
+        await screen.attach(session)
         screen.post_message(QueuedMessages.Chosen(second, "edit"))
         await console.pilot.pause()
         assert console.prompt == ""

@@ -34,7 +34,7 @@ async def test_what_was_asked_for_before_the_session_is_open_is_done_in_its_orde
     assert queue.drop(first)
     assert not queue.drop(first)
     assert said == ["That message has gone out already."]
-    live.open(HandSession())  # type: ignore[arg-type]
+    live.open(HandSession())
     await queue.opened()
     assert done == ["a command", "two"]
     assert queue.waiting == []
@@ -52,7 +52,7 @@ async def test_files_are_offered_once_they_were_read(tmp_path: Path) -> None:
     assert suggest("look at @ca") == []
     session = HandSession()
     session.record(SessionStarted(session_id="there", workspace=str(tmp_path)))
-    live.open(session)  # type: ignore[arg-type]
+    live.open(session)
     assert suggest("look at @ca") == []
     assert suggest("look at @ca") == []
     await asyncio.gather(*reading)

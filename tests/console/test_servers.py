@@ -179,7 +179,7 @@ def test_what_names_no_resource_of_a_server_is_just_a_word() -> None:
 
 
 def test_arguments_of_a_prompt_go_by_name_or_in_order() -> None:
-    assert invoked('/my-bench:review how=fast "a b"', [ROW]).arguments == {"how": "fast", "path": "a b"}  # type: ignore[union-attr]
+    assert invoked('/my-bench:review how=fast "a b"', [ROW]).arguments == {"how": "fast", "path": "a b"}
     assert invoked("/help", [ROW]) is None
     for wrong in ("/my-bench:review", "/my-bench:review a b c", '/my-bench:review "a'):
         with pytest.raises(PromptError):

@@ -348,7 +348,7 @@ async def _rule(console: LiveSession) -> None:
 
 
 async def _models(console: LiveSession) -> None:
-    console.screen.opened.settings = console.session.settings  # type: ignore[union-attr,misc]
+    console.screen.opened.settings = console.session.settings
     console.screen.commands.run("model")
     await console.opens(PickScreen)
     console.app.clear_notifications()
@@ -552,7 +552,7 @@ async def test_panes_and_screens_look_as_before(
             if command in FURTHER:
                 keys, appears = FURTHER[command]
                 await pilot.press(*keys)
-                await until(pilot, lambda appears=appears: appears in picture(app))  # type: ignore[misc]
+                await until(pilot, lambda appears=appears: appears in picture(app))
                 assert await in_themes(app, pilot, themes) == snapshot(name=f"screen-{command}-{keys}")
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is screen)

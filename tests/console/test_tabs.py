@@ -59,7 +59,7 @@ class Console:
         self.app, self.pilot = app, pilot
 
     async def until(self, holds: object) -> None:
-        await until(self.pilot, holds)  # type: ignore[arg-type]
+        await until(self.pilot, holds)
 
     def tab(self, number: int) -> LiveScreen:
         screen = self.app.tabs[number - 1]
@@ -101,7 +101,7 @@ async def test_two_runs_at_once_an_inbox_and_one_way_out(tmp_path: Path) -> None
         "max_iterations": 5000,
     }
     app = ConsoleApp(ConsoleArguments(overrides=overrides))
-    app.write_terminal = written.append  # type: ignore[method-assign]
+    app.write_terminal = written.append
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         console = Console(app, pilot)
         first = await console.ready(1)
@@ -144,7 +144,7 @@ async def test_two_runs_at_once_an_inbox_and_one_way_out(tmp_path: Path) -> None
 
         # A tab that is not shown draws nothing.
         drawn: list[str] = []
-        first.draw = lambda: drawn.append("drawn")  # type: ignore[method-assign]
+        first.draw = lambda: drawn.append("drawn")
         seen = first.state.seq if first.state else 0
         await console.until(lambda: first.state and first.state.seq > seen + 20)
         assert drawn == []

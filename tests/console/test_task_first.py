@@ -55,7 +55,7 @@ class HostedApp(ConsoleApp):
         self.attended = False
         self.calls_first = calls_first
 
-    def host_for(self, settings: Settings) -> Host:  # type: ignore[override]
+    def host_for(self, settings: Settings) -> Host:
         return self.host
 
     def notify(self, message: str, **_: object) -> None:

@@ -48,7 +48,7 @@ async def test_a_remark_leaves_cards_prompt_and_screens_alone(size: tuple[int, i
         screens = [
             AskScreen("Sure?", "Why not. " * 60, ("y", "yes"), ("n", "no")),
             FieldScreen("A value", "About it. " * 40, "x", (), lambda _: Judged(""), take),
-            TableScreen("[a]", "About it.", "a = 1\n", take),  # type: ignore[arg-type]
+            TableScreen("[a]", "About it.", "a = 1\n", take),
         ]
         for screen in screens:
             console.app.push_screen(screen)

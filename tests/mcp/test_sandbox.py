@@ -92,7 +92,7 @@ def test_one_s_own_server_runs_with_one_s_rights(tmp_path: Path) -> None:
         ("workspace", "off", False),
     ):
         settings = Settings(workspace=tmp_path, sandbox=SandboxSettings.model_validate({"servers": servers}))
-        entry = ServerEntry("x", scope, tmp_path / ".mcp.json", {}, command="x")  # type: ignore[arg-type]
+        entry = ServerEntry("x", scope, tmp_path / ".mcp.json", {}, command="x")
         found = for_server(settings, entry, inside)
         assert (found.mechanism is not None) is walled
         assert not walled or (found.policy is not None and found.policy.network)

@@ -34,7 +34,7 @@ def test_a_module_is_imported_without_the_package_around_it_until_a_name_of_that
     package: str,
 ) -> None:
     with packages_when_asked(package):
-        import quiet_types.small.leaf  # type: ignore[import-not-found]
+        import quiet_types.small.leaf
     assert quiet_types.small.leaf.LEAF == 1
     assert f"{package}.large" not in sys.modules
     from quiet_types.small import LEAF

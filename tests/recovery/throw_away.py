@@ -78,7 +78,7 @@ def joined() -> None:
     """Let it join the others."""
     assert not {name for name in sys.modules if name.endswith(("recovery.policy", "recovery.engine"))}
     detectors.DETECTORS = (*detectors.DETECTORS, Fidget)
-    detectors.Detectors = tuple[detectors.DETECTORS]  # type: ignore[misc]
+    detectors.Detectors = tuple[detectors.DETECTORS]
 
 
 def _policies() -> dict[str, Any]:

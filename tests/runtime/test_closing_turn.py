@@ -27,7 +27,7 @@ SAY = ("finish", {"answer": "The files are not there; result.md says what there 
 
 async def run(folder: Path, turns: list[Any], **settings: Any) -> LiveSession:
     operator = HeadlessOperator(approve_mode=events.Approval.ALL)
-    live = await start_session(folder, turns, operator=operator, **settings)  # type: ignore[arg-type]
+    live = await start_session(folder, turns, operator=operator, **settings)
     await live.run()
     state = live.state
     await live.close()

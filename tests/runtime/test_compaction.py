@@ -121,7 +121,7 @@ async def test_a_summary_whose_server_is_busy_is_tried_again_with_the_next_itera
         async for piece in stream(request):
             yield piece
 
-    live.model.stream = once_busy  # type: ignore[method-assign]
+    live.model.stream = once_busy
     await live.run()
     await live.session.close()
     (failed,), (made, *_) = live.of(events.CompactionFailed), live.of(events.Compacted)
@@ -142,7 +142,7 @@ async def test_where_the_model_for_summaries_fails_the_runs_own_writes_them_at_o
         async for piece in stream(request):
             yield piece
 
-    live.model.stream = cheap_is_away  # type: ignore[method-assign]
+    live.model.stream = cheap_is_away
     await live.run()
     live.session.compact("mind the names")
     await live.session.wait()

@@ -651,7 +651,7 @@ async def test_a_run_that_is_stopped_before_it_began_keeps_its_task_and_asks_nob
         return await sandbox()
 
     sandbox = live.session.sandbox.ready
-    live.session.sandbox.ready = slow_sandbox  # type: ignore[method-assign]
+    live.session.sandbox.ready = slow_sandbox
     await live.session.submit("go")
     await begun.wait()
     stopping = asyncio.create_task(live.session.stop())

@@ -31,7 +31,7 @@ async def test_a_server_says_with_which_window_it_runs_its_model(make: Make) -> 
 )
 async def test_a_server_that_says_nothing_sensible_is_one_that_says_nothing(facts: dict[str, Any]) -> None:
     make = OpenAIChat()
-    make.facts = facts  # type: ignore[misc]
+    make.facts = facts
     async with ModelServer(make) as server:
         assert await server_window(server.url, "gpt-4o") is None
     assert await server_window("http://127.0.0.1:9/v1", "gpt-4o") is None
@@ -147,13 +147,13 @@ class Lazy(Ollama):
     """An Ollama that loads its model with the first call, and knows only then with which window."""
 
     def __init__(self) -> None:
-        self.facts = {"/api/ps": {"models": []}, "/api/show": {"parameters": ""}}  # type: ignore[misc]
+        self.facts = {"/api/ps": {"models": []}, "/api/show": {"parameters": ""}}
 
     def answer(self, said: Said, request: Recorded) -> Answer:
         """See `Make`."""
         other = {"name": "nomic:latest", "context_length": 2_048}
         loaded = {"name": "qwen3:8b", "model": "qwen3:8b", "context_length": WINDOW}
-        self.facts = {**self.facts, "/api/ps": {"models": [other, loaded]}}  # type: ignore[misc]
+        self.facts = {**self.facts, "/api/ps": {"models": [other, loaded]}}
         return super().answer(said, request)
 
 

@@ -32,7 +32,7 @@ loop_tests = pytest.mark.asyncio(loop_scope="session")
 def without_tools(make: type[Make]) -> Make:
     """A server of that make whose model cannot call tools."""
 
-    class Toolless(make):  # type: ignore[misc, valid-type]
+    class Toolless(make):
         def answer(self, said: Said, request: Recorded) -> Answer:
             refused = self.fault("no_tools")
             assert refused is not None

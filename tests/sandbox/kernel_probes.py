@@ -240,7 +240,7 @@ if __name__ == "__main__":
         json.dumps(
             reached(
                 Path(place),
-                mechanism_name,  # type: ignore[arg-type]
+                mechanism_name,
                 probe_name,
                 network="network" in rest,
                 version=numbers[0] if numbers else None,

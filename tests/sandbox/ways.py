@@ -162,4 +162,4 @@ def _text(path: Path) -> str:
 
 if __name__ == "__main__":
     place, chosen, how = sys.argv[1:]
-    print(json.dumps(asyncio.run(got_out(Path(place), chosen, how))))  # type: ignore[arg-type]
+    print(json.dumps(asyncio.run(got_out(Path(place), chosen, how))))

@@ -108,7 +108,7 @@ async def live(tmp_path: Path) -> LiveSession:
         call("dig", spade="dig deep"),
         call("finish", answer="done"),
     ]
-    tools = ToolRegistry([*map(default_tools().get, default_tools().names), Press(), Smell(), Dig()])  # type: ignore[list-item]
+    tools = ToolRegistry([*map(default_tools().get, default_tools().names), Press(), Smell(), Dig()])
     started = await start_session(tmp_path, turns, tools=tools, approve="all")
     await started.run()
     await started.close()

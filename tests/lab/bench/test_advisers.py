@@ -23,7 +23,7 @@ CURE, WRONG = "return 'Hello, ' + name", ' return "Hello, " + name'
 @pytest.fixture(autouse=True)
 def does_what_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     own = replace(BEHAVIOURS["adapts-when-asked"], told=1.0, noted=0.0, refused=0.0)
-    monkeypatch.setitem(BEHAVIOURS, "adapts-when-asked", own)  # type: ignore[arg-type]
+    monkeypatch.setitem(BEHAVIOURS, "adapts-when-asked", own)
 
 
 async def advised(folder: Path, policy: str, case: str = CASE) -> tuple[Row, list[str]]:

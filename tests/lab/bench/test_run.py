@@ -81,7 +81,7 @@ async def test_a_fault_of_the_model_is_waited_for_by_the_clock_of_the_run_alone(
 async def test_a_fault_of_a_tool_is_what_the_model_sees(
     tmp_path: Path, effect: str, written: bool, result: str
 ) -> None:
-    fault = InjectedFault("tool", tool="write_file", effect=effect, message="as the case says")  # type: ignore[arg-type]
+    fault = InjectedFault("tool", tool="write_file", effect=effect, message="as the case says")
     step = Step(Call("write_file", {"path": "out.txt", "content": "HELLO"}), fails=True)
     await ran(tmp_path, replace(PLAIN, faults=(fault,), steps=(step,)))
     ended = next(event for event in journal(tmp_path) if event["type"] == result)
