@@ -172,6 +172,15 @@ def pipe(stack: ExitStack) -> tuple[BinaryIO, BinaryIO]:
     )
 
 
+async def own_pipes(out: int, longest: int) -> tuple[asyncio.StreamReader, asyncio.WriteTransport]:
+    """Read what a parent writes to our stdin, in lines of `longest` bytes at most, and write to it by `out`."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(longest)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer)
+    transport, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(out, "wb", buffering=0))
+    return reader, transport
+
+
 def lower_priority(niceness: int) -> None:
     """Leave the processor to others: this process, and all that it starts."""
     os.nice(niceness)

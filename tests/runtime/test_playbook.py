@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.playbook.sessions import WORK, bash, with_script
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import replayed, start_session
 from tui_agent.core.events import NotePrepared
@@ -19,21 +20,11 @@ from tui_agent.store.journal import read_journal
 SAYS = "what worked after such a failure was `bin/check` instead"
 
 
-def bash(command: str) -> dict[str, Any]:
-    return {"calls": [{"tool": "bash", "args": {"command": command}}]}
-
-
-WORK = [bash("checkall src"), bash("ls bin"), bash("bin/check src"), "Checked."]
-
-
 async def run(
     folder: Path, turns: list[dict[str, Any] | str], **options: Any
 ) -> tuple[Session, list[list[dict[str, Any]]]]:
     """One run in a session of its own, in the one workspace of `folder`: the session, and what its model read."""
-    script = folder / "workspace" / "bin" / "check"
-    script.parent.mkdir(parents=True, exist_ok=True)
-    script.write_text("#!/bin/sh\necho all is well\n")
-    script.chmod(0o755)
+    with_script(folder)
     live = await start_session(folder, turns, operator=ScriptedOperator(present=False), **options)
     await live.run("Check it.")
     await live.close()

@@ -29,7 +29,7 @@ from tui_agent.headless import SERVERS_PATIENCE, HeadlessOperator
 from tui_agent.models.choose import ModelByName
 from tui_agent.models.hosted import KeptHost
 from tui_agent.models.scenario_checks import ScenarioError
-from tui_agent.processes import lower_priority
+from tui_agent.processes import lower_priority, own_pipes
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline, ServerReply
 from tui_agent.session.opening import open_session
 from tui_agent.store.errors import SessionError
@@ -235,10 +235,7 @@ class Worker:
 
 
 async def _serve(out: int) -> None:
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(wire.LINE_LIMIT)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer)
-    transport, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(out, "wb", buffering=0))
+    reader, transport = await own_pipes(out, wire.LINE_LIMIT)
     # Made by the first session whose journal goes elsewhere.
     scratch = Path(tempfile.gettempdir()) / f"agent-tui-fleet-{secrets.token_hex(8)}"
     try:

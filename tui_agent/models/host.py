@@ -23,6 +23,7 @@ from tui_agent.models.fault_advice import CallFacts
 from tui_agent.models.faults import fault_from
 from tui_agent.models.host_start import LINE_LIMIT
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
+from tui_agent.processes import own_pipes
 
 FLUSH_INTERVAL = 0.015
 """Seconds for which pieces are collected: faster than a screen, and a burst costs the reader little."""
@@ -180,10 +181,7 @@ def end_with(parent: int) -> None:
 
 
 async def _main(reports: int, first: Client) -> None:
-    loop = asyncio.get_running_loop()
-    commands = asyncio.StreamReader(limit=LINE_LIMIT)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin.buffer)
-    transport, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(reports, "wb", buffering=0))
+    commands, transport = await own_pipes(reports, LINE_LIMIT)
     await Host(lambda message: transport.write(wire.line(message)), first).serve(commands)
     # At once: neither an import that goes on nor a library's thread may keep the host when its work is over.
     os._exit(0)

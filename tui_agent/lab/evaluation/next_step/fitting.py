@@ -58,15 +58,21 @@ def fit(rows: list[Row], weight: dict[str, float], without: frozenset[str] = fro
         held |= wrong
 
 
-def _newton(rows: list[Row], weight: dict[str, float], held: set[int]) -> list[float]:
-    size = len(NAMES)
-    free = [place for place in range(size) if place not in held]
-    ridge = [0.0 if place == 0 else RIDGE_CAUSE if NAMES[place] in CAUSES else RIDGE for place in range(size)]
+def _pooled(rows: list[Row], weight: dict[str, float]) -> dict[Cell, list[float]]:
+    """The weighted numbers of steps and of those that succeed, by cell."""
     pooled: dict[Cell, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for row in rows:
         pooled[row.cell][0] += weight[row.source] * row.steps
         pooled[row.cell][1] += weight[row.source] * row.successes
-    known = [(features(cell), number, successes) for cell, (number, successes) in sorted(pooled.items())]
+    return pooled
+
+
+def _newton(rows: list[Row], weight: dict[str, float], held: set[int]) -> list[float]:
+    size = len(NAMES)
+    free = [place for place in range(size) if place not in held]
+    ridge = [0.0 if place == 0 else RIDGE_CAUSE if NAMES[place] in CAUSES else RIDGE for place in range(size)]
+    pooled = sorted(_pooled(rows, weight).items())
+    known = [(features(cell), number, successes) for cell, (number, successes) in pooled]
     coefficients = [0.0] * size
     for _ in range(100):
         gradient = [-ridge[place] * coefficients[place] for place in free]
@@ -124,10 +130,7 @@ def _predict(coefficients: list[float]) -> Predict:
 def shrunken_cells(rows: list[Row], weight: dict[str, float]) -> Predict:
     """The weighted share of steps that succeed in the very cell, drawn towards the share at its stall."""
     at_stall = by_stall(rows, weight)
-    counted: dict[Cell, list[float]] = defaultdict(lambda: [0.0, 0.0])
-    for row in rows:
-        counted[row.cell][0] += weight[row.source] * row.steps
-        counted[row.cell][1] += weight[row.source] * row.successes
+    counted = _pooled(rows, weight)
 
     def predict(cell: Cell) -> float:
         total, successes = counted.get(cell, (0.0, 0.0))
