@@ -85,11 +85,11 @@ def image_tools(env: Mapping[str, str], kind: str) -> list[Sequence[str]]:
     return found
 
 
-async def image(env: Mapping[str, str] = os.environ) -> tuple[bytes, str] | None:
+async def image() -> tuple[bytes, str] | None:
     """Take the image that is in the clipboard, by the first tool that has it: its bytes, and how its file ends."""
     for kind, (beginning, ending) in IMAGE_KINDS.items():
-        for command in image_tools(env, kind):
-            path = shutil.which(command[0], path=env.get("PATH"))
+        for command in image_tools(os.environ, kind):
+            path = shutil.which(command[0])
             printed = b"" if path is None else await _printed(path, *command[1:])
             if printed.startswith(beginning):
                 return printed, ending
