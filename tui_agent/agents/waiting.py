@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from datetime import datetime, timedelta
+from datetime import time as time_of_day
 
 _LOOK = 5.0
 """Seconds between two looks at the clock."""
@@ -37,9 +38,9 @@ def moment(text: str, now: float) -> float:
     if len(text) > 5:
         at = datetime.fromisoformat(text)
     else:
-        time_of_day = datetime.strptime(text, "%H:%M").time()  # noqa: DTZ007 - of this machine's zone
-        today = datetime.fromtimestamp(now)  # noqa: DTZ006 - of this machine's zone
-        at = datetime.combine(today.date(), time_of_day)
+        clock = time.strptime(text, "%H:%M")
+        today = datetime.fromtimestamp(now).astimezone().date()
+        at = datetime.combine(today, time_of_day(clock.tm_hour, clock.tm_min))
         if at.timestamp() <= now:
             at += timedelta(days=1)
     if at.timestamp() <= now:
