@@ -6,13 +6,10 @@ import asyncio
 import json
 import os
 import pty
-import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -20,124 +17,16 @@ from typing import Any
 
 import pytest
 
+from tests.agents.conftest import Supervise, command
 from tui_agent.agents.dialects import DIALECTS
 from tui_agent.agents.waiting import Clock, moment
 from tui_agent.cli import main
 
-AGENT = """#!{python} -I
-import json, os, subprocess, sys, time, uuid
-from datetime import datetime, timezone
-
-here = os.environ["STAND_IN"]
-with open(here + "/runs.jsonl", "a") as runs:
-    runs.write(json.dumps({{"argv": sys.argv[1:], "stdin": sys.stdin.read()}}) + "\\n")
-attempt = open(here + "/runs.jsonl").read().count("\\n")
-play = json.load(open(here + "/play.json"))
-session, last, number = here + "/.claude/projects/work/s1.jsonl", None, 0
-
-
-def record(kind, content, **fields):
-    global last
-    made = str(uuid.uuid4())
-    now = datetime.now(timezone.utc).isoformat()
-    common = {{"type": kind, "uuid": made, "parentUuid": last, "sessionId": "s1"}}
-    common = {{**common, "cwd": os.getcwd(), "timestamp": now}}
-    message = {{"role": kind, "content": content, **({{"id": made, "model": "opus"}} if kind == "assistant" else {{}})}}
-    with open(session, "a") as file:
-        file.write(json.dumps({{**common, "message": message, **fields}}) + "\\n")
-    last = made
-
-
-os.makedirs(os.path.dirname(session), exist_ok=True)
-if os.path.exists(session):
-    last = json.loads(open(session).read().splitlines()[-1])["uuid"]
-record("user", "fix it")
-for step, value in play[min(attempt, len(play)) - 1]:
-    if step == "fail":
-        for _ in range(value):
-            number += 1
-            call = {{"type": "tool_use", "name": "Bash", "input": {{"command": "make"}}}}
-            record("assistant", [{{**call, "id": f"t{{attempt}}-{{number}}"}}])
-            result = {{"type": "tool_result", "tool_use_id": f"t{{attempt}}-{{number}}", "is_error": True}}
-            record("user", [{{**result, "content": "Exit code 2\\nno rule"}}])
-    elif step == "fault":
-        text = [{{"type": "text", "text": "API Error: " + value}}]
-        record("assistant", text, isApiErrorMessage=True)
-    elif step == "limit":
-        text = [{{"type": "text", "text": value}}]
-        record("assistant", text, isApiErrorMessage=True, error="rate_limit", apiErrorStatus=429)
-    elif step == "say":
-        print(value, flush=True)
-    elif step == "answer":
-        record("assistant", [{{"type": "text", "text": value}}])
-        print(value, flush=True)
-    elif step == "spawn":
-        child = subprocess.Popen(["sleep", "600"], start_new_session=True)
-        open(here + "/child", "w").write(str(child.pid))
-    elif step == "write":
-        open(value[0], "w").write(value[1])
-    elif step == "interrupted":
-        record("user", [{{"type": "text", "text": "[Request interrupted by user]"}}])
-    elif step == "signal":
-        import signal
-        signal.signal(getattr(signal, "SIG" + value), signal.SIG_DFL)
-        os.kill(os.getpid(), getattr(signal, "SIG" + value))
-    elif step == "wait":
-        time.sleep(value)
-    elif step == "exit":
-        sys.exit(value)
-"""
 LIMIT = 120
 """Seconds that only a program that hangs needs."""
 DONE = ("answer", "done")
 OVERLOADED = [("fault", "overloaded"), ("say", "API Error: 529 Overloaded."), ("exit", 1)]
 STUCK = [("fail", 40), ("wait", 600)]
-
-
-@pytest.fixture
-def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="super"))
-    for name in ("bin", "work", ".claude"):
-        (folder / name).mkdir()
-    for name, value in {
-        "AGENT_TUI_STATE_DIR": folder / "state",
-        "AGENT_TUI_RECOVERY__BACKOFF_BASE": "0.01",
-        "STAND_IN": folder,
-        "CLAUDE_CONFIG_DIR": folder / ".claude",
-        "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
-    }.items():
-        monkeypatch.setenv(name, str(value))
-    agent = folder / "bin" / "claude"
-    agent.write_text(AGENT.format(python=sys.executable))
-    agent.chmod(0o700)
-    monkeypatch.chdir(folder / "work")
-    yield folder
-    shutil.rmtree(folder)
-
-
-Supervise = Callable[..., "subprocess.CompletedProcess[str]"]
-
-
-@pytest.fixture
-def supervise(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Iterator[Supervise]:
-    """Supervises in this process, which spares the second of its imports."""
-
-    def run(play: list[Any], *options: str) -> subprocess.CompletedProcess[str]:
-        given = command(home, play, *options)[3:]
-        code = main(given)
-        return subprocess.CompletedProcess(given, code, *capfd.readouterr())
-
-    with Path(os.devnull).open() as nothing:
-        monkeypatch.setattr("sys.stdin", nothing)
-        yield run
-
-
-def command(home: Path, play: list[Any], *options: str) -> list[str]:
-    (home / "play.json").write_text(json.dumps(play))
-    ours = [sys.executable, "-m", "tui_agent", "supervise", *options, "--"]
-    return [*ours, "claude", "-p", "fix it", "--model", "opus"]
 
 
 def runs(home: Path) -> list[dict[str, Any]]:

@@ -20,12 +20,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal, Protocol
+from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
 
 from tui_agent import processes
 from tui_agent.agents.check import Goal, Rounds, checked, files_of
 from tui_agent.agents.follower import Follower
 from tui_agent.agents.leash import GRACE, Leashed, leashed
+from tui_agent.agents.night import TaskFolder, What
 from tui_agent.agents.waiting import Clock
 from tui_agent.core import events
 from tui_agent.core.names import LONGEST_WAIT, unanswered
@@ -44,6 +45,9 @@ PARTIAL, STOPPED, UNANSWERED, MODEL_FAILED, INTERRUPTED = 3, 4, 5, 6, 130
 
 GO_ON = (
     "The service of the model failed, and your last step was cut off. Go on with the task where you stopped."
+)
+CUT_OFF = (
+    "You were cut off: the machine or its supervisor ended. Look at what is done, and go on with the task."
 )
 _BY_A_PERSON = frozenset(128 + number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM))
 """Exit codes of an agent that somebody ended: what a person stopped is never resumed."""
@@ -110,9 +114,10 @@ class Supervisor:
         person: Person | None = None,
         stdin: int | IO[bytes] = processes.DEVNULL,
         clock: Clock | None = None,
+        record: TaskFolder | None = None,
     ) -> None:
         """`program`: the place of the agent's program in `command`; `follower` reads its sessions; `stdin` is what the
-        first attempt reads.
+        first attempt reads. `record`: an attempt that was cut off is gone on with, with its count of resumes.
 
         Raises `ValueError` for an agent of which is not known how it goes on.
         """
@@ -144,7 +149,15 @@ class Supervisor:
         self._began_at = self._clock.now()
         self._agreed = limits.on_limit == "wait"
         """It is agreed that limits are waited for."""
-        self.resumes = 0
+        self._noted = ""
+        """The session that the record names."""
+        self._record = record
+        kept = record.entries if record is not None else ()
+        self._cut_off = record.session if record is not None else ""
+        """The session that was cut off with the process before; empty for none."""
+        self.resumes = sum(entry.what == "resumed" for entry in kept)
+        self.interrupted = False
+        """A signal ended it."""
         self.why = ""
         """The reason why it was ended, if the agent did not end by itself."""
 
@@ -172,6 +185,15 @@ class Supervisor:
 
     async def _attempts(self) -> int:
         command, stdin = self._command, self._stdin
+        if self._cut_off:
+            if why := self._kept_from_resuming(known=False):
+                self.why = f"it was cut off, and {why}"
+                return PARTIAL
+            self._note("resumed", text="it was cut off")
+            self.resumes += 1
+            command = self._headless.goes_on(self._command, self._program, self._cut_off, CUT_OFF)
+        else:
+            self._note("begun")
         while True:
             ended = await self._attempt(command, stdin)
             if ended.decided is not None:
@@ -195,6 +217,7 @@ class Supervisor:
                 if why := hopeless or self._kept_from_resuming():
                     self.why = f"its check still fails, and {why}"
                     return code
+            self._note("resumed", text=one_line(words, 300))
             self.resumes += 1
             session = self._headless.session_in(self._output()) or self._follower.stand.session
             command = self._headless.goes_on(self._command, self._program, session, words)
@@ -206,18 +229,42 @@ class Supervisor:
         found = await checked(goal, self._workspace, self._environment)
         if found.passed:
             self.say("the check passes")
+            self._note("checked", code=0, text="passed")
             return ""
         self.say(f"the check fails: {found.in_words(goal)}")
+        self._note("checked", code=found.code or 1, text=found.in_words(goal))
         left = await asyncio.to_thread(files_of, self._workspace, self._began_at)
         self._rounds = self._rounds.failed(found.failures, files, left)
         return found.told(goal)
 
-    def _kept_from_resuming(self) -> str:
-        """The limit that keeps the agent from being resumed; empty if none does."""
+    def _note(self, what: What, **fields: Any) -> None:
+        """Keep what happened for the morning."""
+        if self._record is not None:
+            try:
+                self._record.add(what, **fields)
+            except OSError as error:
+                self._record = None
+                self.say(f"nothing more of it is kept for the morning: {error.strerror or error}")
+
+    def over(self, code: int) -> None:
+        """Keep the end."""
+        stand = self._follower.stand
+        self._note(
+            "ended",
+            code=code,
+            text=self.why,
+            session=stand.session,
+            spent=stand.spent if stand.path else None,
+            calls=stand.calls,
+            failed=stand.failed,
+        )
+
+    def _kept_from_resuming(self, *, known: bool = True) -> str:
+        """The limit that keeps the agent from being resumed; empty if none does. `known`: its session has been read."""
         spent = self._follower.stand.spent
         if self.resumes >= self._limits.resumes:
             return "it may not be resumed again (--max-resumes)"
-        if self._limits.usd is None:
+        if self._limits.usd is None or not known:
             return ""
         if spent is None:
             return "what it has spent is not known, and --max-cost bounds it"
@@ -249,6 +296,7 @@ class Supervisor:
         )
         if decided.until is None:
             self.say(f"{fault.kind.in_words}: it goes on in {whole_seconds(decided.delay)}")
+            self._note("waits", text=fault.kind.in_words, until=self._clock.now() + decided.delay)
             await self._clock.sleep(decided.delay)
             return None
         return await self._limit_over(when_words(fault, self._clock.now()), decided.until)
@@ -277,6 +325,7 @@ class Supervisor:
             self._agreed = True
         self.why = ""
         self.say(f"{limit}: it waits, and goes on at {hour}")
+        self._note("waits", text=limit, until=at)
         await self._clock.wait_until(at)
         return None
 
@@ -331,6 +380,10 @@ class Supervisor:
                     if ended is not None:
                         return ended
                 self._say_unfollowed()
+                session = self._follower.stand.session
+                if session and session != self._noted:
+                    self._noted = session
+                    self._note("session", session=session)
                 looking = asyncio.create_task(self._follower.look())
             if (code := running.code) is not None:
                 return Ended(code)

@@ -36,6 +36,7 @@ COMMANDS = {
     "watch": "another agent's session while it runs: panes, or lines for a log",
     "hooks": "recovery for another agent (Claude Code, Codex, OpenCode, …), through its own hooks",
     "supervise": "another agent's headless command: resumed after overloads, ended when it is stuck",
+    "night": "what became of supervised tasks: done, open, checks, cost, waits, and how to go on",
     "hook": "one event of another agent's hooks, and the answer to it",
     "explain": "a rule of the rule book: what it does, why, its keys, its source",
     "permissions": "what may run unasked, what asks, what never runs, and why",

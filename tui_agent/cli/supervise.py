@@ -9,12 +9,15 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from tui_agent.agents.dialect import Dialect
 from tui_agent.agents.dialects import DIALECTS
 from tui_agent.agents.follower import Follower
-from tui_agent.agents.supervision import INTERRUPTED, Limits, Supervisor
+from tui_agent.agents.night import Task, TaskFolder, new_night, night_of
+from tui_agent.agents.shift import Shift, TasksError, laid_out, read_tasks
+from tui_agent.agents.supervision import INTERRUPTED, PARTIAL, Limits, Supervisor
 from tui_agent.agents.waiting import moment
 from tui_agent.cli.options import (
     Parser,
@@ -27,13 +30,15 @@ from tui_agent.cli.options import (
     overrides,
     place,
 )
-from tui_agent.config.settings import load_settings, require_workspace
+from tui_agent.config.settings import Settings, load_settings, require_workspace
 from tui_agent.core.recovery.policy import preset
+from tui_agent.terminal_text import one_line
 
 _EXAMPLE = """
 agent-tui supervise -- claude -p "fix the failing tests" --permission-mode acceptEdits
 agent-tui supervise --check "pytest -q" -- claude -p "fix the failing tests"
 agent-tui supervise --until 07:00 --on-limit wait --max-cost 20 -- claude -p "port the parser"
+agent-tui supervise --tasks nightly.toml --until 07:00
 agent-tui supervise --max-resumes 3 --timeout 3600 -- codex exec "fix the build"
 """
 
@@ -52,9 +57,15 @@ def parser() -> Parser:
         "opencode run, copilot -p). After an overload or a dropped connection it is resumed. Where it is stuck it is\n"
         "ended, or you are asked once. Its output and its exit code stay as they are.",
         _EXAMPLE + "\n" + _EPILOG,
-        usage="agent-tui supervise [options] -- COMMAND...",
+        usage="agent-tui supervise [options] -- COMMAND...\n       agent-tui supervise [options] --tasks FILE",
     )
     made.add_argument("command", nargs="*", metavar="COMMAND", help="the agent's command, behind --")
+    made.add_argument(
+        "--tasks",
+        metavar="FILE",
+        help="run the tasks of this file, each in a git worktree; go on if it was cut off",
+    )
+    made.add_argument("--record", help=argparse.SUPPRESS)
     add_policy_option(made, "recovery policy (default: the configured one)")
     made.add_argument(
         "--max-resumes",
@@ -95,8 +106,16 @@ def main(arguments: Sequence[str]) -> int:
     namespace = parser().parse(arguments)
     settings = load_settings(overrides(namespace, "policy", "workspace", "state_dir"), namespace.config)
     require_workspace(settings)
-    dialect, program = _agent(namespace.command)
     goal = goal_of(namespace, "supervise")
+    if namespace.tasks is not None:
+        if namespace.command or goal is not None or namespace.workspace:
+            raise UsageError(
+                "agent-tui supervise: with --tasks, commands, checks and the workspace stand in the file.\n"
+                "docs/AGENTS.md shows one."
+            )
+        return asyncio.run(_shift(Path(namespace.tasks).absolute(), settings, namespace))
+    dialect, program = _agent(namespace.command)
+    record = _record(namespace.record, dialect, namespace.command, settings, namespace.check)
     person = _Terminal() if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() else None
     policy = preset(settings.policy, **settings.recovery.overrides())
     with Follower(dialect.name, settings.workspace, policy) as follower:
@@ -117,9 +136,12 @@ def main(arguments: Sequence[str]) -> int:
             follower=follower,
             environment=dict(os.environ),
             person=person,
+            record=record,
             stdin=asyncio.subprocess.DEVNULL if sys.stdin is None or person is not None else sys.stdin.buffer,
         )
         code = asyncio.run(_interruptible(supervisor))
+        if namespace.record is None or not supervisor.interrupted:
+            supervisor.over(code)
     supervisor.say(supervisor.summary(code))
     return code
 
@@ -141,8 +163,75 @@ async def _interruptible(supervisor: Supervisor) -> int:
     try:
         return await run
     except asyncio.CancelledError:
-        supervisor.why = "it was interrupted"
+        supervisor.why, supervisor.interrupted = "it was interrupted", True
         return INTERRUPTED
+
+
+def _record(
+    given: str | None, dialect: Dialect, command: Sequence[str], settings: Settings, check: str | None
+) -> TaskFolder | None:
+    """The record of this task: that of the night that runs it, or one of its own."""
+    if given is not None:
+        return TaskFolder(Path(given))
+    folder = new_night(settings.state_dir, settings.workspace.name).folder(1, dialect.name)
+    task = Task(
+        name=dialect.name,
+        agent=dialect.name,
+        command=tuple(command),
+        workspace=str(settings.workspace),
+        check=check or "",
+    )
+    try:
+        folder.keep(task)
+    except OSError as error:
+        _say(f"nothing of it is kept for the morning: {error.strerror or error}")
+        return None
+    return folder
+
+
+async def _shift(source: Path, settings: Settings, namespace: argparse.Namespace) -> int:
+    """Run a file of tasks, or what is open of it: 0 if all ended well."""
+    try:
+        given = read_tasks(source)
+    except TasksError as error:
+        raise UsageError(f"agent-tui supervise: {error}") from error
+    agents = [_agent(task.command)[0].name for task in given.tasks]
+    night = night_of(settings.state_dir, source) or new_night(settings.state_dir, source.stem)
+    try:
+        with night.alone():
+            if not night.tasks:
+                laid_out(night, given, source, agents)
+            shift = Shift(night, given, _for_each(namespace), _say, namespace.until)
+            run = asyncio.ensure_future(shift.run())
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                asyncio.get_running_loop().add_signal_handler(number, run.cancel)
+            try:
+                code = 0 if await run else PARTIAL
+            except asyncio.CancelledError:
+                code = INTERRUPTED
+    except BlockingIOError as error:
+        raise UsageError(f"agent-tui supervise: {source} runs already, in another process.") from error
+    _say("agent-tui night shows what became of them")
+    return code
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"agent-tui: {one_line(text, 400)}\n")
+    sys.stderr.flush()
+
+
+def _for_each(namespace: argparse.Namespace) -> list[str]:
+    """The options that hold for each task."""
+    given = {
+        name: getattr(namespace, name)
+        for name in ("policy", "max_resumes", "timeout", "max_cost", "on_limit")
+    }
+    for name in ("config", "state_dir"):
+        place = getattr(namespace, name)
+        given[name] = None if place is None else Path(place).absolute()
+    if namespace.until is not None:
+        given["until"] = datetime.fromtimestamp(namespace.until).isoformat(" ")  # noqa: DTZ006 - as it is read
+    return [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None]
 
 
 class _Terminal:

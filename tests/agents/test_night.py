@@ -1,0 +1,182 @@
+"""Nights: tasks in worktrees of their own, what is kept of them, and the report of the morning."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agents.conftest import Supervise
+from tests.agents.test_supervise import DONE, LIMIT, OVERLOADED, runs, until
+from tui_agent.agents.morning import Report, as_html, as_markdown, as_text
+from tui_agent.agents.night import TaskFolder
+from tui_agent.cli import main
+
+HOLDS = ("write", ("state.txt", "1"))
+
+
+def git(folder: Path, *words: str) -> str:
+    names = ("-c", "user.name=n", "-c", "user.email=e@x")
+    done = subprocess.run(["git", *names, "-C", folder, *words], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repository(home: Path) -> Path:
+    work = home / "work"
+    git(work, "init", "-q")
+    git(work, "commit", "-q", "--allow-empty", "-m", "begin")
+    return work
+
+
+def tasks(home: Path, plays: dict[str, list[Any]], head: str = "", task: str = "") -> list[str]:
+    """The command line for a file with a task for each play, by their names."""
+    played = {f"{number:03d}-{name}": play for number, (name, play) in enumerate(plays.items(), 1)}
+    (home / "play.json").write_text(json.dumps(played))
+    blocks = [f"[[tasks]]\nname = '{name}'\ncommand = 'claude -p {name}'\n{task}\n" for name in plays]
+    (home / "nightly.toml").write_text("\n".join([f"workspace = 'work'\n{head}", *blocks]))
+    return ["supervise", "--tasks", str(home / "nightly.toml")]
+
+
+def report(capfd: pytest.CaptureFixture[str], *options: str) -> str:
+    capfd.readouterr()
+    assert main(["night", *options]) == 0
+    return capfd.readouterr().out
+
+
+@pytest.mark.process
+def test_tasks_run_side_by_side_in_worktrees_that_are_kept_and_reported(
+    home: Path, repository: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    plays = {"one": [[DONE], [HOLDS, DONE]], "two": [[("fail", 1), DONE, ("exit", 7)]]}
+    line = tasks(home, plays, "at_once = 2", "check = 'grep -q 1 state.txt'")
+    assert main(line) == 3
+    assert not (repository / "state.txt").exists()
+    for form in ("text", "markdown", "html"):
+        said = report(capfd, "--form", form)
+        assert all(
+            word in said
+            for word in (
+                "done",
+                "2 checks, 1 red, the last green",
+                "1 new",
+                "not done, exit code 7",
+                "resumed 1 time",
+            )
+        ), said
+    worktree = next(home.glob("state/nights/*/001-one/worktree"))
+    assert (worktree / "state.txt").read_text() == "1"
+    discard = next(line for line in report(capfd).splitlines() if "discard" in line and "/001-one/" in line)
+    subprocess.run(discard.split("discard", 1)[1], shell=True, check=True, capture_output=True)
+    assert not worktree.exists()
+
+
+@pytest.mark.process
+def test_a_worktree_is_removed_by_choice_and_never_with_what_is_not_committed(
+    home: Path, repository: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(tasks(home, {"clean": [[DONE]], "dirty": [[HOLDS, DONE]]}, "remove = true")) == 0
+    assert "dirty: its worktree stays" in capfd.readouterr().err
+    assert [one.parent.name for one in home.glob("state/nights/*/*/worktree")] == ["002-dirty"]
+    assert "clean" in git(repository, "branch", "--list", "agent-tui/*")
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("number", "again"), [(signal.SIGKILL, 1), (signal.SIGINT, 0)], ids=["killed", "stopped by a person"]
+)
+def test_a_night_that_was_killed_goes_on_and_what_a_person_stopped_does_not(
+    number: signal.Signals, again: int, home: Path, repository: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    plays = {"one": [[("fail", 1), ("spawn", 0), ("wait", 600)], [DONE]], "two": [[DONE]]}
+    line = tasks(home, plays)
+    running = subprocess.Popen([sys.executable, "-m", "tui_agent", *line], stderr=subprocess.DEVNULL)
+    record = "state/nights/*/001-one"
+    until(lambda: (home / "child").exists() and any(TaskFolder(one).session for one in home.glob(record)))
+    running.send_signal(number)
+    assert running.wait(LIMIT) == (130 if number == signal.SIGINT else -number)
+    child = int((home / "child").read_text())
+    until(lambda: not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text())
+    assert main(line) == (0 if again else 3)
+    assert len(list(home.glob("state/nights/*"))) == 1
+    calls = [json.loads(each)["argv"] for each in (home / "runs001-one.jsonl").read_text().splitlines()]
+    assert len(calls) == 1 + again
+    assert (home / "runs002-two.jsonl").read_text().count("\n") == 1
+    if again:
+        assert calls[1][:3] == ["-p", "--resume", "s001-one"]
+        assert "it was cut off" in report(capfd)
+    else:
+        assert "exit code 130: it was interrupted" in report(capfd)
+
+
+def test_a_single_run_is_reported_with_waits_checks_and_resumes(
+    home: Path, supervise: Supervise, capfd: pytest.CaptureFixture[str]
+) -> None:
+    supervise([OVERLOADED, [DONE], [HOLDS, DONE]], "--check", "grep -q 1 state.txt")
+    said = report(capfd)
+    for words in (
+        "waits until",
+        "check: exit code 2: grep",
+        "check: passed",
+        "resumed 2 times",
+        "resume  cd ",
+        "--resume s1",
+    ):
+        assert words in said
+    assert len(runs(home)) == 3
+
+
+def test_a_record_that_cannot_be_kept_costs_nothing_but_the_report(home: Path, supervise: Supervise) -> None:
+    (home / "state").write_text("in the way")
+    done = supervise([[DONE]])
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert "kept for the morning" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "tasks"),
+        ("tasks = []", "tasks"),
+        ("[[tasks]]\nname = '../up'\ncommand = 'claude -p x'", "name"),
+        ("[[tasks]]\nname = 'a'\ncommand = 'claude -p x'\nchek = 'true'", "chek"),
+        ("[[tasks]]\nname = 'a'\ncommand = 'claude -p x'\n" * 2, "name of its own"),
+        ("at_once = 0\n[[tasks]]\nname = 'a'\ncommand = 'claude -p x'", "at_once"),
+        ("[[tasks]]\nname = 'a'\ncommand = 'make'", "no agent"),
+        ("[[tasks", "nightly.toml"),
+    ],
+)
+def test_a_file_of_tasks_that_cannot_be_used_is_refused_in_words(
+    text: str, said: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / "nightly.toml").write_text(text)
+    assert main(["supervise", "--tasks", str(home / "nightly.toml")]) == 2
+    assert said in capsys.readouterr().err
+    assert not (home / "state" / "nights").exists()
+
+
+def test_a_line_that_a_kill_left_torn_costs_no_other_line(tmp_path: Path) -> None:
+    folder = TaskFolder(tmp_path)
+    folder.add("begun")
+    with (tmp_path / "record.jsonl").open("ab") as file:
+        file.write(b'{"at": 1, "wh')
+    folder.add("ended", code=0)
+    assert [entry.what for entry in folder.entries] == ["begun", "ended"]
+
+
+def test_no_form_of_the_report_is_broken_by_what_an_agent_said() -> None:
+    said = "```\n<script>alert(1)</script>"
+    tasks = [Report("one", said, (said,), (said,), (("diff", "git diff"),))]
+    assert "<script>" not in as_html("Night", tasks)
+    assert as_markdown("Night", tasks).count("```") == 4
+    assert "one" in as_text("Night", tasks)
+
+
+def test_without_a_night_the_report_says_so(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["night"]) == 2
+    assert "no night is kept" in capsys.readouterr().err

@@ -1,0 +1,200 @@
+"""A file of tasks, run in turn or side by side, each by a process of its own in a worktree of its own.
+
+What is known of them stands on the disk (`night`): a shift that was killed goes on with what is open, and does nothing
+twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import sys
+import time
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, ValidationError, field_validator
+
+from tui_agent import untrusted_files
+from tui_agent.agents import worktrees
+from tui_agent.agents.leash import leashed
+from tui_agent.agents.night import OUTPUT, Night, Task, TaskFolder, keep_source
+
+_LARGEST = 1_000_000
+_STOPPED = 130
+_ENDS = {
+    129: "somebody stopped it",
+    130: "somebody stopped it",
+    137: "it was killed",
+    143: "somebody stopped it",
+}
+"""By exit code, for a supervisor that could not say it itself."""
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$")]
+
+
+class TaskGiven(BaseModel, frozen=True, extra="forbid"):
+    """A task as its file gives it (`[[tasks]]`)."""
+
+    name: Name
+    command: tuple[str, ...]
+    """The agent's command: a list of words, or a line that is split as a shell would."""
+    check: str = ""
+    goal: str = ""
+
+    @field_validator("command", mode="before")
+    @classmethod
+    def _may_be_a_line(cls, value: Any) -> Any:
+        return shlex.split(value) if isinstance(value, str) else value
+
+
+class TasksFile(BaseModel, frozen=True, extra="forbid"):
+    """A file of tasks."""
+
+    tasks: Annotated[tuple[TaskGiven, ...], Field(min_length=1)]
+    at_once: Annotated[int, Field(ge=1, le=64)] = 1
+    """Tasks side by side."""
+    workspace: str = "."
+    """The folder that they work in, or the repository of their worktrees; from the file's own folder on."""
+    worktrees: bool = True
+    """Each task has a worktree of its own."""
+    remove: bool = False
+    """A worktree is removed after success, if everything in it is committed; its branch stays."""
+
+    @field_validator("tasks")
+    @classmethod
+    def _have_names_of_their_own(cls, value: tuple[TaskGiven, ...]) -> tuple[TaskGiven, ...]:
+        if len({task.name for task in value}) < len(value):
+            raise ValueError("each task has to have a name of its own")
+        return value
+
+
+class TasksError(Exception):
+    """The file of tasks cannot be used; the message says why."""
+
+
+def read_tasks(path: Path) -> TasksFile:
+    """Read a file of tasks. Raises `TasksError`."""
+    try:
+        return TasksFile.model_validate(tomllib.loads(untrusted_files.content(path, _LARGEST).decode()))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise TasksError(f"{path}: {where}: {first['msg']}") from error
+    except (OSError, ValueError) as error:
+        raise TasksError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def laid_out(night: Night, given: TasksFile, source: Path, agents: Sequence[str]) -> None:
+    """Keep the tasks of a night that begins. `agents`: that of each task."""
+    workspace = (source.parent / given.workspace).resolve()
+    for number, (task, agent) in enumerate(zip(given.tasks, agents, strict=True), 1):
+        folder = night.folder(number, task.name)
+        own = {
+            "workspace": str(folder.path / "worktree"),
+            "repository": str(workspace),
+            "branch": f"agent-tui/{night.path.name}/{task.name}",
+        }
+        folder.keep(
+            Task(
+                name=task.name,
+                agent=agent,
+                command=task.command,
+                check=task.check,
+                **(own if given.worktrees else {"workspace": str(workspace)}),
+            )
+        )
+    keep_source(night, source)
+
+
+@dataclass(frozen=True)
+class Shift:
+    """The tasks of a night, while they run."""
+
+    night: Night
+    given: TasksFile
+    options: Sequence[str]
+    """Options of `supervise` that hold for each task."""
+    say: Callable[[str], None]
+    until: float | None = None
+    """The moment from which on none is begun, in seconds since 1970."""
+
+    async def run(self) -> bool:
+        """Run what is open; True if all tasks of the night ended well. Cancellation ends all: a person stopped them."""
+        turn = asyncio.Semaphore(self.given.at_once)
+        goals = {task.name: task.goal for task in self.given.tasks}
+        folders = self.night.tasks
+        running = [
+            asyncio.create_task(self._one(folder, task, goals.get(task.name, ""), turn))
+            for folder in folders
+            if folder.ended is None and (task := folder.task) is not None
+        ]
+        try:
+            await asyncio.gather(*running)
+        except BaseException:
+            for one in running:
+                one.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+            raise
+        return all((end := folder.ended) is not None and end.code == 0 for folder in folders)
+
+    async def _one(self, folder: TaskFolder, task: Task, goal: str, turn: asyncio.Semaphore) -> None:
+        async with turn:
+            if self.until is not None and time.time() >= self.until:
+                self.say(f"{task.name}: it stays open, its time is over (--until)")
+                return
+            place = Path(task.workspace)
+            if task.repository:
+                try:
+                    base = await asyncio.to_thread(worktrees.made, Path(task.repository), place, task.branch)
+                except worktrees.WorktreeError as error:
+                    folder.add("ended", code=2, text=f"its worktree could not be made: {error}")
+                    self.say(f"{task.name}: its worktree could not be made: {error}")
+                    return
+                if not task.base:
+                    folder.keep(task.model_copy(update={"base": base}))
+            self.say(f"{task.name}: {'goes on' if folder.entries else 'begins'} in {place}")
+            try:
+                code = await self._supervised(folder, task, goal)
+            except asyncio.CancelledError:
+                if folder.ended is None:
+                    folder.add("ended", code=_STOPPED, text="it was interrupted")
+                raise
+            if folder.ended is None:
+                folder.add("ended", code=code, text=_ENDS.get(code, ""))
+            end = folder.ended
+            self.say(f"{task.name}: exit code {code}" + (f", {end.text}" if end and end.text else ""))
+            if code == 0 and task.repository and self.given.remove:
+                why = await asyncio.to_thread(worktrees.removed, Path(task.repository), place)
+                if why:
+                    self.say(f"{task.name}: its worktree stays: {why}")
+
+    async def _supervised(self, folder: TaskFolder, task: Task, goal: str) -> int:
+        """Run the task by a process of its own: its exit code."""
+        check = ["--check", task.check, *(["--goal", goal] if goal else [])] if task.check else []
+        ours = [
+            sys.executable,
+            "-P",
+            "-m",
+            "tui_agent",
+            "supervise",
+            f"--record={folder.path}",
+            f"--workspace={task.workspace}",
+        ]
+        command = [*ours, *self.options, *check, "--", *task.command]
+        async with leashed(command, cwd=Path(task.workspace), env=os.environ) as running:
+            # Opened here: what an agent writes is never read again by us.
+            with (folder.path / OUTPUT).open("ab") as output:
+                stream, errors = running.child.process.stdout, running.child.process.stderr
+
+                async def passed_on(source: asyncio.StreamReader | None) -> None:
+                    while source is not None and (piece := await source.read(1 << 16)):
+                        output.write(piece)
+                        output.flush()
+
+                await asyncio.gather(passed_on(stream), passed_on(errors))
+            await running.child.process.wait()
+            return _STOPPED if running.code is None else running.code
