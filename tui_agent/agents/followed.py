@@ -93,6 +93,12 @@ class Followed:
                     fault = None
         return fault
 
+    def size(self) -> int:
+        """Bytes of the session's file; 0 if there is none."""
+        with suppress(OSError):
+            return self.session.path.stat().st_size if self.session is not None else 0
+        return 0
+
     def stopped(self) -> bool:
         """The record says that a person stopped the agent."""
         stopped = False

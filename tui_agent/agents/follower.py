@@ -43,6 +43,8 @@ class Stand(BaseModel):
     """Verdicts that are new, and None for a call that succeeded."""
     session: str = ""
     path: str = ""
+    size: int = 0
+    """Bytes of its file."""
     replied: bool = False
     """The model has replied in this attempt."""
     stopped: bool = False
@@ -149,6 +151,7 @@ def _stand(followed: Followed, told: list[events.VerdictReached | events.ToolSuc
         told=tuple(one if isinstance(one, events.VerdictReached) else None for one in told[-_MOST:]),
         session="" if session is None else session.session_id,
         path="" if session is None else str(session.path),
+        size=followed.size(),
         replied=followed.replied(),
         stopped=followed.stopped(),
         fault=followed.fault(),

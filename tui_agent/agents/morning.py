@@ -88,6 +88,8 @@ def _said(entry: Entry) -> str:
             return f"resumed: {text}"
         case "waits":
             return f"waits until {time_of_day(entry.until or entry.at)}: {text}"
+        case "stalled":
+            return text
         case "checked":
             return f"check: {text}"
         case _:

@@ -26,7 +26,7 @@ _NIGHTS = "nights"
 _TASK, _RECORD, _LOCK = "task.json", "record.jsonl", "lock"
 OUTPUT = "output.log"
 """What a task's agent wrote."""
-What = Literal["begun", "session", "waits", "resumed", "checked", "ended"]
+What = Literal["begun", "session", "waits", "stalled", "resumed", "checked", "ended"]
 
 
 class Entry(BaseModel, frozen=True):

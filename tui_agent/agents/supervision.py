@@ -27,6 +27,7 @@ from tui_agent.agents.check import Goal, Rounds, checked, files_of
 from tui_agent.agents.follower import Follower
 from tui_agent.agents.leash import GRACE, Leashed, leashed
 from tui_agent.agents.night import TaskFolder, What
+from tui_agent.agents.stall import Signs, Silence, tree
 from tui_agent.agents.waiting import Clock
 from tui_agent.core import events
 from tui_agent.core.names import LONGEST_WAIT, unanswered
@@ -80,6 +81,8 @@ class Limits:
     usd: float | None = None
     until: float | None = None
     """The moment at which it ends, in seconds since 1970."""
+    silence: float | None = None
+    """Seconds of a silent stall after which it ends."""
     on_limit: Literal["ask", "wait", "stop"] = "wait"
     """Where a limit of use is reached: a person is asked once, it is waited for, or it is the end."""
 
@@ -144,6 +147,8 @@ class Supervisor:
         self._unanswered: Counter[str] = Counter()
         """Questions that nobody answered, by their rules, since a call succeeded."""
         self._tail = b""
+        self._written = 0
+        self._quiet: Silence | None = None
         self._clock = clock or Clock()
         self._begun = self._clock.ticks()
         self._began_at = self._clock.now()
@@ -363,6 +368,7 @@ class Supervisor:
     async def _pass_on(self, stream: asyncio.StreamReader | None, to: IO[bytes]) -> None:
         while stream is not None and (piece := await stream.read(1 << 16)):
             self._tail = (self._tail + piece)[-_TAIL:]
+            self._written += len(piece)
             with suppress(BrokenPipeError):  # nobody reads it any more, and the agent goes on
                 to.write(piece)
                 to.flush()
@@ -371,6 +377,7 @@ class Supervisor:
         """Until the agent ends, or has to be ended."""
         child = running.child
         count_at = time.monotonic() + _COUNT
+        self._quiet = None
         looking = asyncio.create_task(self._follower.look())
         while True:
             gone = child.code is not None
@@ -389,14 +396,40 @@ class Supervisor:
                 return Ended(code)
             if gone:
                 return Ended(128 + signal.SIGKILL)
-            if self._limits.usd is not None and time.monotonic() > count_at:
-                spent = self._follower.stand.spent
-                if spent is not None and spent >= self._limits.usd:
-                    return Ended(0, f"it has spent {dollars(spent)} (--max-cost)", PARTIAL)
+            if time.monotonic() > count_at:
+                if (ended := await self._used_up(running)) is not None:
+                    return ended
                 count_at = time.monotonic() + _COUNT
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK):
                     await child.process.wait()
+
+    async def _used_up(self, running: Leashed) -> Ended | None:
+        """The end that a limit brings to the agent: that of its cost, or of its silence."""
+        spent, usd = self._follower.stand.spent, self._limits.usd
+        if usd is not None and spent is not None and spent >= usd:
+            return Ended(0, f"it has spent {dollars(spent)} (--max-cost)", PARTIAL)
+        signs = await self._signs(running.leader)
+        if signs is None:
+            return None
+        now, longest = self._clock.ticks(), self._limits.silence
+        self._quiet = Silence(signs, now) if self._quiet is None else self._quiet.after(signs, now)
+        for_long = whole_seconds(now - self._quiet.since)
+        if longest is not None and now - self._quiet.since >= longest:
+            return Ended(0, f"it was silent for {for_long} (--max-silence)", STOPPED)
+        if self._quiet.to_tell(now):
+            self._quiet = self._quiet.has_told()
+            text = f"silent for {for_long}: no output, no processor time, no new record"
+            self.say(text)
+            self._note("stalled", text=text)
+        return None
+
+    async def _signs(self, leader: int) -> Signs | None:
+        """Signs of work; None if the system does not tell of processes."""
+        if (found := await asyncio.to_thread(tree, leader)) is None:
+            return None
+        stand = self._follower.stand
+        return Signs(self._written, (stand.path, stand.size), *found)
 
     def _say_unfollowed(self) -> None:
         if self._follower.why and not self._unfollowed:
@@ -431,6 +464,7 @@ class Supervisor:
             said = await person.ask(f"{self._dialect.title}: {one_line(why, 400)}")
         finally:
             _signal(leader, signal.SIGCONT)
+            self._quiet = None
         match said if said is None else said.strip():
             case None:
                 return Ended(0, f"nobody answered: {why}", UNANSWERED)

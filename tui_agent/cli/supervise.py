@@ -90,6 +90,13 @@ def parser() -> Parser:
         help="end it at this time, the next time that a clock shows it",
     )
     made.add_argument(
+        "--max-silence",
+        type=amount,
+        metavar="SECONDS",
+        help="end it after so long a stall: no output, no processor time, no other processes, no new record\n"
+        "(default: you are told after ten minutes, and nothing is ended)",
+    )
+    made.add_argument(
         "--on-limit",
         choices=("ask", "wait", "stop"),
         help="where its limit of use is reached: ask once for all limits (default at a terminal), wait until it\n"
@@ -130,6 +137,7 @@ def main(arguments: Sequence[str]) -> int:
                 namespace.timeout,
                 namespace.max_cost,
                 namespace.until,
+                namespace.max_silence,
                 namespace.on_limit or ("wait" if person is None else "ask"),
             ),
             goal=goal,
@@ -224,7 +232,7 @@ def _for_each(namespace: argparse.Namespace) -> list[str]:
     """The options that hold for each task."""
     given = {
         name: getattr(namespace, name)
-        for name in ("policy", "max_resumes", "timeout", "max_cost", "on_limit")
+        for name in ("policy", "max_resumes", "timeout", "max_cost", "max_silence", "on_limit")
     }
     for name in ("config", "state_dir"):
         place = getattr(namespace, name)
