@@ -25,6 +25,7 @@ OWN = {
     "agents/answers.py": "an answer that a console of ours left, below the state folder",
     "agents/hook_client.py": "the lock of its daemon, in a folder that was looked at",
     "agents/night.py": "our own state",
+    "agents/notices.py": "an address that the operator named",
     "agents/stall.py": "/proc",
     "agents/shift.py": "the output of a task, in a file that we make",
     "agents/opencode.py": "the plugin that we bring along",

@@ -27,6 +27,7 @@ from tui_agent.agents.check import Goal, Rounds, checked, files_of
 from tui_agent.agents.follower import Follower
 from tui_agent.agents.leash import GRACE, Leashed, leashed
 from tui_agent.agents.night import TaskFolder, What
+from tui_agent.agents.notices import Notices
 from tui_agent.agents.stall import Signs, Silence, tree
 from tui_agent.agents.waiting import Clock
 from tui_agent.core import events
@@ -118,6 +119,7 @@ class Supervisor:
         stdin: int | IO[bytes] = processes.DEVNULL,
         clock: Clock | None = None,
         record: TaskFolder | None = None,
+        notices: Notices | None = None,
     ) -> None:
         """`program`: the place of the agent's program in `command`; `follower` reads its sessions; `stdin` is what the
         first attempt reads. `record`: an attempt that was cut off is gone on with, with its count of resumes.
@@ -156,6 +158,7 @@ class Supervisor:
         """It is agreed that limits are waited for."""
         self._noted = ""
         """The session that the record names."""
+        self._notices = notices
         self._record = record
         kept = record.entries if record is not None else ()
         self._cut_off = record.session if record is not None else ""
@@ -251,8 +254,17 @@ class Supervisor:
                 self._record = None
                 self.say(f"nothing more of it is kept for the morning: {error.strerror or error}")
 
+    def _tell(self, what: str, text: str) -> None:
+        """Tell a person who is away."""
+        if self._notices is not None:
+            place = (
+                self._workspace.parent.name if self._workspace.name == "worktree" else self._workspace.name
+            )
+            self._notices.put(f"{self._dialect.title} in {place}: {what}", text)
+
     def over(self, code: int) -> None:
-        """Keep the end."""
+        """Keep the end, and tell of it."""
+        self._tell("ended", f"exit code {code}" + (f", {self.why}" if self.why else ""))
         stand = self._follower.stand
         self._note(
             "ended",
@@ -320,6 +332,7 @@ class Supervisor:
             if self._person is None:
                 self.why += "; nobody is here to ask (--on-limit ask)"
                 return UNANSWERED
+            self._tell("a question at its terminal", f"{limit}: wait and go on at {hour}?")
             said = await self._person.ask(
                 f"{self._dialect.title}: {limit}. It can go on at {hour}, and after each further limit, within the "
                 f"limits that you set ({counted(self._limits.resumes - self.resumes, 'resume')} left)."
@@ -330,6 +343,7 @@ class Supervisor:
             self._agreed = True
         self.why = ""
         self.say(f"{limit}: it waits, and goes on at {hour}")
+        self._tell("a limit", f"{limit}: it waits, and goes on at {hour}")
         self._note("waits", text=limit, until=at)
         await self._clock.wait_until(at)
         return None
@@ -421,6 +435,7 @@ class Supervisor:
             self._quiet = self._quiet.has_told()
             text = f"silent for {for_long}: no output, no processor time, no new record"
             self.say(text)
+            self._tell("a stall", text)
             self._note("stalled", text=text)
         return None
 
@@ -459,6 +474,7 @@ class Supervisor:
     async def _answered(self, person: Person, why: str, running: Leashed) -> Ended | None:
         """Ask while the agent rests."""
         leader = running.leader
+        self._tell("a question at its terminal", why)
         _signal(leader, signal.SIGSTOP)
         try:
             said = await person.ask(f"{self._dialect.title}: {one_line(why, 400)}")

@@ -16,9 +16,10 @@ from tui_agent.agents.dialect import Dialect
 from tui_agent.agents.dialects import DIALECTS
 from tui_agent.agents.follower import Follower
 from tui_agent.agents.night import Task, TaskFolder, new_night, night_of
+from tui_agent.agents.notices import HASTE, PATIENCE, Notices
 from tui_agent.agents.shift import Shift, TasksError, laid_out, read_tasks
 from tui_agent.agents.supervision import INTERRUPTED, PARTIAL, Limits, Supervisor
-from tui_agent.agents.waiting import moment
+from tui_agent.agents.waiting import Clock, moment
 from tui_agent.cli.options import (
     Parser,
     UsageError,
@@ -32,6 +33,7 @@ from tui_agent.cli.options import (
 )
 from tui_agent.config.settings import Settings, load_settings, require_workspace
 from tui_agent.core.recovery.policy import preset
+from tui_agent.store.redaction import Redactor
 from tui_agent.terminal_text import one_line
 
 _EXAMPLE = """
@@ -124,6 +126,7 @@ def main(arguments: Sequence[str]) -> int:
     dialect, program = _agent(namespace.command)
     record = _record(namespace.record, dialect, namespace.command, settings, namespace.check)
     person = _Terminal() if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() else None
+    notices = Notices(settings.notices, Clock(), _say, Redactor.from_environment(os.environ))
     policy = preset(settings.policy, **settings.recovery.overrides())
     with Follower(dialect.name, settings.workspace, policy) as follower:
         supervisor = Supervisor(
@@ -145,11 +148,10 @@ def main(arguments: Sequence[str]) -> int:
             environment=dict(os.environ),
             person=person,
             record=record,
+            notices=notices,
             stdin=asyncio.subprocess.DEVNULL if sys.stdin is None or person is not None else sys.stdin.buffer,
         )
-        code = asyncio.run(_interruptible(supervisor))
-        if namespace.record is None or not supervisor.interrupted:
-            supervisor.over(code)
+        code = asyncio.run(_interruptible(supervisor, notices, in_a_night=namespace.record is not None))
     supervisor.say(supervisor.summary(code))
     return code
 
@@ -163,8 +165,16 @@ def _moment(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{text!r} is {said}") from error
 
 
-async def _interruptible(supervisor: Supervisor) -> int:
-    """Its run; a signal ends it with all that the agent started."""
+async def _interruptible(supervisor: Supervisor, notices: Notices, *, in_a_night: bool) -> int:
+    """Its run; a signal ends it with all that the agent started. In a night, the signal is for the night to explain."""
+    code = await _run(supervisor)
+    if not (in_a_night and supervisor.interrupted):
+        supervisor.over(code)
+    await notices.close(HASTE if code == INTERRUPTED else PATIENCE)
+    return code
+
+
+async def _run(supervisor: Supervisor) -> int:
     run = asyncio.ensure_future(supervisor.run())
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, run.cancel)

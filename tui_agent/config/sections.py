@@ -233,6 +233,30 @@ class WebSettings(BaseModel, frozen=True, extra="forbid"):
         return names_of(value)
 
 
+class NoticeSettings(BaseModel, frozen=True, extra="forbid"):
+    """Where `supervise` tells a person who is away of questions, limits and ends (`[notices]`)."""
+
+    webhook: str = ""
+    """Address that gets each notice as JSON: `{"title": …, "text": …}`. Empty: none."""
+    ntfy: str = ""
+    """Topic of a server that speaks ntfy's protocol: `https://SERVER/TOPIC`. Empty: none."""
+    command: tuple[str, ...] = ()
+    """A program with its arguments, which finds the notice in `AGENT_TUI_TITLE` and `AGENT_TUI_TEXT`. Empty: none."""
+
+    @field_validator("webhook", "ntfy")
+    @classmethod
+    def _is_an_address(cls, value: str, info: ValidationInfo) -> str:
+        form = (
+            r"https?://[^\s/]+(/[^\s/]+)*/[A-Za-z0-9_-]{1,64}/?"
+            if info.field_name == "ntfy"
+            else r"https?://\S+"
+        )
+        if value and not re.fullmatch(form, value):
+            example = "https://SERVER/TOPIC" if info.field_name == "ntfy" else "https://HOST/PATH"
+            raise ValueError(f"must be an address as {example}")
+        return value
+
+
 class ConsoleSettings(BaseModel, frozen=True, extra="forbid"):
     """How the console looks (`[console]`)."""
 

@@ -19,6 +19,7 @@ from tui_agent.config.profiles import FallbackSettings, ModelParameters
 from tui_agent.config.sections import (
     ConsoleSettings,
     EnvironmentSettings,
+    NoticeSettings,
     RecoverySection,
     SandboxSettings,
     WebSettings,
@@ -48,6 +49,7 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "recovery": RecoveryPolicy,
     "sandbox": SandboxSettings,
     "web": WebSettings,
+    "notices": NoticeSettings,
     "console": ConsoleSettings,
     "environment": EnvironmentSettings,
 }

@@ -55,6 +55,7 @@ from tui_agent.config.sections import (
     EnvironmentSettings,
     FileCommands,
     HookSettings,
+    NoticeSettings,
     PermissionSettings,
     RecoverySettings,
     SandboxSettings,
@@ -208,6 +209,7 @@ class Settings(BaseModel):
     format: FileCommands = {}
     """Commands that format a file after it was written, by glob."""
     web: WebSettings = WebSettings()
+    notices: NoticeSettings = NoticeSettings()
     console: ConsoleSettings = ConsoleSettings()
     diagnostics: FileCommands = {}
     """Commands that check a file after it was written, by glob; what they find joins the result of the edit."""
