@@ -364,19 +364,18 @@ def test_the_confidence_is_in_per_cent(what: str, steps: list[dict[str, Any]], l
     assert line in partial_answer.compose("x", player.whole).splitlines()
 
 
-def test_combined_gives_the_chance_of_the_next_step_instead_of_the_confidence() -> None:
-    player = after("combined", {"batch": [fail()]})
-    text = partial_answer.compose("x", player.whole)
-    assert "Chance that the next step succeeds: open\n" in text
-    assert "Confidence" not in text
-    player = after("combined", {"batch": [ok()]})
-    assert "Chance that the next step succeeds: likely (9" in partial_answer.compose("x", player.whole)
-
-
-def test_of_a_model_that_does_not_reply_no_chance_is_given() -> None:
-    player = after("combined", {"batch": [ok()]}, {"model_fault": "auth"})
-    text = partial_answer.compose("x", player.whole)
-    assert "Chance that the next step succeeds: unknown" in text
+@pytest.mark.parametrize(
+    ("steps", "line"),
+    [
+        ([{"batch": [fail()]}], "Confidence: 20%"),
+        ([{"batch": [ok()]}], "Confidence: 40%"),
+        ([{"batch": [ok()]}, {"model_fault": "auth"}], "Confidence: 30%"),
+    ],
+)
+def test_combined_gives_the_confidence_that_every_place_shows(steps: list[dict[str, Any]], line: str) -> None:
+    text = partial_answer.compose("x", after("combined", *steps).whole)
+    assert line in text.splitlines()
+    assert "next step succeeds" not in text
 
 
 def test_a_partial_answer_holds_the_last_three_problems_and_500_characters() -> None:

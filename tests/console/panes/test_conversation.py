@@ -353,7 +353,7 @@ async def test_failures_are_quiet_while_they_may_be_recovered_and_loud_when_they
 async def test_what_closes_a_run_is_broken_between_its_parts() -> None:
     async with Stage(ConversationPane).run_test(size=(60, 80)) as pilot:
         text = text_of_pane(await shown(pilot, answered()))
-        assert "1 recovered · 11 s\n $0.0084" in text
+        assert "recovered · 11 s\n $0.0084" in text
 
 
 async def test_a_recovered_call_keeps_room_for_the_call_itself() -> None:
@@ -477,7 +477,7 @@ async def test_an_answer_that_was_said_as_a_reply_is_not_said_twice() -> None:
     async with Stage(ConversationPane).run_test(size=(90, 120)) as pilot:
         text = text_of_pane(await shown(pilot, answered()))
         assert text.count("The suite is green") == 1
-        assert "✓ answered · 4 steps · 1 failure, 1 recovered" in text
+        assert "✓ answered · 4 steps · 1 failure, recovered" in text
 
 
 async def test_a_note_stands_where_it_acted_with_what_the_model_did_next() -> None:

@@ -364,9 +364,9 @@ def _note(entry: entries.NoteEntry, width: int, context: BlockContext) -> list[L
 
 
 def what_next(entry: entries.NoteEntry) -> str:
-    """The model's act after the note: the same again, the call changed, or another approach."""
+    """Say what the model did after the note: the same again, the call changed, or another approach."""
     if not entry.calls:
-        return "answered in words"
+        return "replied without a call"
     keys = {key for _, key in entry.failed if key}
     if any(call.key in keys for call in entry.calls):
         return "tried the same call again"

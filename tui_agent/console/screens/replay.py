@@ -19,7 +19,6 @@ from tui_agent.frontend.commands.command import key_label
 from tui_agent.frontend.commands.registry import BACKWARDS, REPLAY_ACTIONS, with_shift
 from tui_agent.frontend.loading import yielding_threads
 from tui_agent.session.player import Player
-from tui_agent.session.side_by_side import SideBySide
 from tui_agent.store.errors import JournalError
 from tui_agent.terminal_text import one_line
 
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from tui_agent.frontend.operator import AnyQuestion
     from tui_agent.frontend.startup import Recorded
     from tui_agent.session.replay import StopAt
+    from tui_agent.session.side_by_side import SideBySide
 
 READ_WAIT = 0.05
 """Seconds after which a player that ran ahead of the reading looks again."""
@@ -100,7 +100,7 @@ class ReplayScreen(DashboardScreen):
         super().__init__(arguments, mode, host)
         self.player: Player | None = None
         self.recorded: Recorded | None = None
-        self._presets = SideBySide()
+        self._presets: SideBySide | None = None
         self._scrubber: Scrubber | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._waiting: tuple[StopAt, bool] | None = None
@@ -204,6 +204,9 @@ class ReplayScreen(DashboardScreen):
                     except JournalError as damage:
                         self._cut(damage)
                 self._more_read()
+                from tui_agent.session.side_by_side import SideBySide
+
+                self._presets = SideBySide()
                 await asyncio.to_thread(self._presets.judge, player.replay, lambda: not left)
         finally:
             left = True
@@ -246,7 +249,8 @@ class ReplayScreen(DashboardScreen):
         with self.app.batch_update():
             self.dashboard.show(state, now, still=still, questions=not self.asked)
             self.status.show(state, now)
-            self._scrubber.show(player, self._presets.at(player.position))
+            presets = None if self._presets is None else self._presets.at(player.position)
+            self._scrubber.show(player, presets)
 
     def stands_still(self, state: RunState) -> bool:
         """Tell if time does not go on."""

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui_agent.core.projections.incidents import Incident
 from tui_agent.quantities import of_failures
 
 if TYPE_CHECKING:
+    from tui_agent.core.projections.incidents import Incident
     from tui_agent.core.state import RunState
 
 

@@ -23,6 +23,7 @@ from tui_agent.core.recovery.parameters import Count, CountFrom0, Parameters
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import exact_signature, failure_signature, normalise
 from tui_agent.core.recovery.verdict import verdict
+from tui_agent.quantities import of_limit
 
 if TYPE_CHECKING:
     from tui_agent.core.events import ReplyFinished, ToolCall
@@ -151,7 +152,7 @@ class FormErrors(Detector[FormParameters]):
 
     def account(self, standing: Standing[FormParameters], key: str, tool: str) -> Account:
         limit = standing.policy.form_limit
-        return Account(f"{self.count} of {limit} identical replies in a row that broke the form")
+        return Account(of_limit(self.count, limit, "times in a row the same reply without a usable call"))
 
 
 def _is_no_json(call: ToolCall) -> bool:

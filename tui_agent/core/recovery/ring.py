@@ -217,6 +217,6 @@ def _slot(failures: Sequence[Failure], step: Step[RingParameters], *, after_chan
         iteration.at,
         iteration.seq,
         after_change,
-        next((result.key for result in iteration.results if result.failure is first), ""),
+        next((result.key for result in iteration.results if result.failure == first), ""),
         did_not_answer(first),
     )

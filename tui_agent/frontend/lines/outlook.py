@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from tui_agent.core.names import MODEL_CALL, REPLY_FORM
 from tui_agent.core.projections.tally import tally
 from tui_agent.frontend.lines.glyphs import FALLING, LEVEL, RISING
 from tui_agent.frontend.lines.styled import Line, Span
@@ -104,26 +105,19 @@ def gauge(value: float, width: int, thresholds: Sequence[float]) -> Line:
 
 def scale(policy: RecoveryPolicy, width: int) -> str:
     """Write below a gauge what each mark stands for: with words if they fit, else its number alone."""
-    made = [
-        (place, f"{at:g}".removeprefix("0"), words)
-        for at, words in marks(policy)
-        for place in (_cell(at, width),)
-    ]
     for with_words in (True, False):
-        cells = [" "] * width
-        fits = True
-        free = 0
-        for place, number, words in made:
+        cells, free, fits = [" "] * width, 0, True
+        for at, words in marks(policy):
+            number = f"{at:g}".removeprefix("0")
             label = f"{number} {words}" if with_words else number
-            start = max(free, place - len(number) // 2)
-            if start + len(label) > width:
-                start = max(free, width - len(label))
-            fits &= start + len(label) <= width
+            place = _cell(at, width)
+            start = max(0, min(place - 1, width - len(number)))
+            fits &= free <= start and start + len(label) <= width
             cells[start : start + len(label)] = label
             free = start + len(label) + 1
         if fits:
-            return "".join(cells)
-    return ""
+            break
+    return "".join(cells[:width])
 
 
 def _cell(value: float, width: int) -> int:
@@ -142,7 +136,11 @@ def against(state: RunState) -> Iterator[str]:
         yield from _no_answer(recovery)
     if state.running and cognition.stall > 1:
         yield _stall(recovery.policy, cognition.stall)
-    problems = [found for found in tally(state).open if found.incident.tool]
+    opened = tally(state).open
+    rejected = sum(found.incident.times for found in opened if found.incident.key == REPLY_FORM)
+    if rejected:
+        yield f"{'1 reply' if rejected == 1 else f'{rejected} replies'} without a usable call"
+    problems = [found for found in opened if found.incident.key not in {REPLY_FORM, MODEL_CALL}]
     named = problems[-_NAMED:]
     for problem in reversed(named):
         where = f"{one_line(problem.lane)} › " if problem.lane else ""
@@ -200,7 +198,7 @@ def in_favour(state: RunState) -> Iterator[str]:
         yield f"{worked} of {counted(steps, 'step')} worked"
     count = tally(state)
     if count.recovered:
-        yield f"{count.recovered} of {counted(count.failures, 'failure')} recovered"
+        yield f"{counted(count.recovered, 'failure')} of {count.failures} recovered"
     next_step = state.recovery.of(CognitiveState).next_step
     if state.running and next_step.outlook == "likely" and not any(_no_answer(state.recovery)):
         yield next_step.words

@@ -49,7 +49,7 @@ def _compared(why: Why, width: int) -> Iterator[Line]:
     if not why.normalised:
         return
     left_out = _PLACEHOLDER.search(why.normalised) is not None
-    beside = "what changes from one time to the next is left out" if left_out else "the text as it is"
+    beside = "what changes from one time to the next is left out" if left_out else "word for word"
     yield from _section("Compared as", beside, width)
     if left_out:
         yield from _placeholders(why.normalised, width)
