@@ -20,6 +20,7 @@ from tui_agent.console.screens.fork import ForkScreen
 from tui_agent.console.screens.help import HelpScreen, replay_rows, sections
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.core.events import (
+    ApprovalAsked,
     EscalationAnswered,
     EscalationRaised,
     Event,
@@ -27,6 +28,7 @@ from tui_agent.core.events import (
     FailureKind,
     IterationFinished,
     IterationStarted,
+    LaneEvent,
     Level,
     ModelCallStarted,
     NotePrepared,
@@ -211,6 +213,27 @@ async def test_the_panes_and_the_scrubber_show_the_position(saved: Path, tmp_pat
         assert "Built." in shown(screen)
 
 
+async def test_the_presets_stand_side_by_side_at_any_event(saved: Path, tmp_path: Path) -> None:
+    async with replaying(saved, tmp_path / "state") as (screen, pilot):
+        nothing = "forge nothing · gigi nothing · funnelcanary nothing · hpd nothing · combined nothing"
+        await until(pilot, lambda: nothing in shown(screen))
+        await pilot.press("x")
+        said = "forge guide · gigi guide · funnelcanary nothing · hpd guide · combined guide"
+        await until(pilot, lambda: said in shown(screen))
+
+
+def test_each_question_to_the_operator_is_a_mark() -> None:
+    asked: list[Event] = [
+        ApprovalAsked(id="a", call_id="c1", tool="bash", input={}),
+        EscalationRaised(id="q", question="?", source="attempts"),
+        LaneEvent(lane="c1", name="look", event=ApprovalAsked(id="b", call_id="c2", tool="bash", input={})),
+        LaneEvent(lane="c1", name="look", event=EscalationRaised(id="r", question="?", source="attempts")),
+        LaneEvent(lane="c1", name="look", event=IterationStarted(iteration=1)),
+    ]
+    events = [event.stamped(seq, float(seq)) for seq, event in enumerate([*recording()[:5], *asked], 1)]
+    assert list(Replay.of(events).marks().escalations) == [6, 7, 8, 9]
+
+
 async def test_the_cost_of_a_run_is_told_for_the_position_and_not_for_today(
     saved: Path, tmp_path: Path
 ) -> None:
@@ -231,14 +254,14 @@ async def test_all_panes_count_a_failure_where_it_happens(saved: Path, tmp_path:
         for event in (17, 18, 19):
             await until(pilot, lambda event=event: f"event {event}/27" in shown(screen))
             text = shown(screen)
-            for part in ("bash: exit code 2", "●○○ bash make", "1/3", "from here strong models"):
+            for part in ("bash: exit code 2", "●○○ bash make", "1/3", "- bash failed: exit code 2", "0.20 ↘"):
                 assert part in text, (event, part)
             assert text.count("○ ○ ○ ○  4 more like it") == 1
             await pilot.press("right")
         await pilot.press("home", *["right"] * 16)
         await until(pilot, lambda: "event 16/27" in shown(screen))
         assert "no call has failed" in shown(screen)
-        assert "from here strong models" not in shown(screen)
+        assert "0.30 →" in shown(screen)
         assert "○ ○ ○ ○ ○ nothing failed" in shown(screen)
 
 

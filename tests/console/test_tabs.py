@@ -23,12 +23,12 @@ from tui_agent.console.screens.sessions import SessionsScreen
 from tui_agent.console.tabs.inbox import Item
 from tui_agent.console.tabs.tab import Standing, Tab
 from tui_agent.console.tabs.tab_row import tab_parts
-from tui_agent.core.events import ApprovalAnswered, EscalationRaised, Outcome, RunFinished
+from tui_agent.core.events import ApprovalAnswered, ApprovalAsked, EscalationRaised, Outcome, RunFinished
 from tui_agent.core.fold import fold
 from tui_agent.frontend.arguments import ConsoleArguments
 from tui_agent.frontend.commands import dispatch
 from tui_agent.frontend.lines.styled import text_of
-from tui_agent.frontend.operator import EscalationQuestion
+from tui_agent.frontend.operator import ApprovalQuestion, EscalationQuestion
 from tui_agent.store.journal import read_journal
 
 ASKING = """
@@ -86,6 +86,14 @@ async def test_the_inbox_names_the_call_that_a_question_is_about() -> None:
     raised = EscalationRaised(id="e", question="bash has failed 3 times", source="attempts", **call)
     item = Item(Tab(ConsoleArguments(), "tab-1", lambda _: None), EscalationQuestion(raised), 0.0)
     assert item.asks == ("answer", "bash has failed 3 times: make test")
+
+
+async def test_the_inbox_names_the_sub_agent_that_asks() -> None:
+    tab = Tab(ConsoleArguments(), "tab-1", lambda _: None)
+    raised = EscalationRaised(id="e", question="Which one?", source="attempts", lane="look")
+    asked = ApprovalAsked(id="a", call_id="c", tool="bash", input={"command": "make"}, lane="look")
+    assert Item(tab, EscalationQuestion(raised), 0.0).asks == ("answer", "look › Which one?")
+    assert Item(tab, ApprovalQuestion(asked), 0.0).asks == ("approve", "look › bash make")
 
 
 async def test_two_runs_at_once_an_inbox_and_one_way_out(tmp_path: Path) -> None:

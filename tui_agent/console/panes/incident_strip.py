@@ -1,4 +1,4 @@
-"""The incident strip: what fails now as one story, in three lines; one calm line when all is well."""
+"""The incident strip: what fails now as one story, in three lines; one calm line when nothing fails."""
 
 from __future__ import annotations
 

@@ -160,6 +160,8 @@ class RingPane(StatePane):
         ):
             shared = f"{SAME_ERROR} before a change"
         text = () if shared.startswith(SAME_ERROR) else (Span(self._text(slot)),)
+        if slot.lane and not text:
+            shared = f"{one_line(slot.lane)} › {shared}"
         head = self._head(number, role, same), Span(f"{shared}  " if text else shared, role)
         return justified((*head[0], head[1], *text), (self._age(slot, width),), width)
 

@@ -1,4 +1,4 @@
-"""The present failure as one story, in three lines; one calm line when all is well.
+"""The present failure as one story, in three lines; one calm line when nothing fails.
 
 The first line names the failure and its cause, the second its course, the third the ladder with the present
 rung and the next one.
