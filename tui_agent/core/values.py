@@ -236,6 +236,15 @@ class VerdictRecord(Value):
     rule: str = ""
 
 
+class Reach(Value):
+    """Something that a call reaches beyond the files of its folder, in words for whoever is asked."""
+
+    kind: Literal["danger", "deletes", "replaces", "network", "outside"]
+    """The gravest first."""
+    text: str
+    """The names of what it reaches; of a danger, all that is said."""
+
+
 class HeldFile(Value):
     """A file that a command left and a program outside would run: out of the way until the operator has answered."""
 

@@ -95,6 +95,7 @@ from tui_agent.core.values import (
     KeptBreaker,
     KeptCall,
     ParentPoint,
+    Reach,
     Suggestion,
     ToolCall,
     Value,

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from tui_agent.core.events.base import Event
 from tui_agent.core.names import Level
-from tui_agent.core.values import HeldFile, VerdictRecord
+from tui_agent.core.values import HeldFile, Reach, VerdictRecord
 
 
 class VerdictReached(Event):
@@ -79,6 +79,10 @@ class ApprovalAsked(Event):
     """Narrower and wider rules that may be remembered instead."""
     why: str = ""
     """Which rule makes it ask, or why none lets it run."""
+    place: str = ""
+    """The folder in which it runs, and what keeps it there, in words."""
+    reaches: tuple[Reach, ...] = ()
+    """Things beyond the folder that it reaches, as far as its words say."""
     rule: str = ""
     """Memory in journals of earlier versions; it allows nothing any more."""
     held: tuple[HeldFile, ...] = ()
