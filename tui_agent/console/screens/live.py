@@ -116,7 +116,7 @@ class LiveScreen(DashboardScreen):
 
     @cached_property
     def commands(self) -> LiveCommands:
-        made: LiveCommands = self._host(self)
+        made: LiveCommands = self._commands_of(self)
         return made
 
     @cached_property

@@ -64,13 +64,13 @@ class Tab(SparingScreen):
         """`mode`: the app's name for the tab. `host` makes the commands of this screen, imported with its dashboard."""
         super().__init__(id=mode)
         self.arguments = arguments
-        self._host = host
+        self._commands_of = host
         self.opened: Opened | None = None
         """The live session of this tab, from when it is open until it is closed."""
 
     @cached_property
     def commands(self) -> Commands:
-        made: Commands = self._host(self)
+        made: Commands = self._commands_of(self)
         return made
 
     @property

@@ -105,19 +105,20 @@ def gauge(value: float, width: int, thresholds: Sequence[float]) -> Line:
 
 def scale(policy: RecoveryPolicy, width: int) -> str:
     """Write below a gauge what each mark stands for: with words if they fit, else its number alone."""
-    for with_words in (True, False):
-        cells, free, fits = [" "] * width, 0, True
-        for at, words in marks(policy):
-            number = f"{at:g}".removeprefix("0")
-            label = f"{number} {words}" if with_words else number
-            place = _cell(at, width)
-            start = max(0, min(place - 1, width - len(number)))
-            fits &= free <= start and start + len(label) <= width
-            cells[start : start + len(label)] = label
-            free = start + len(label) + 1
-        if fits:
-            break
-    return "".join(cells[:width])
+    with_words, fits = _scale(policy, width, with_words=True)
+    return with_words if fits else _scale(policy, width, with_words=False)[0]
+
+
+def _scale(policy: RecoveryPolicy, width: int, *, with_words: bool) -> tuple[str, bool]:
+    cells, free, fits = [" "] * width, 0, True
+    for at, words in marks(policy):
+        number = f"{at:g}".removeprefix("0")
+        label = f"{number} {words}" if with_words else number
+        start = max(0, min(_cell(at, width) - 1, width - len(number)))
+        fits &= free <= start and start + len(label) <= width
+        cells[start : start + len(label)] = label
+        free = start + len(label) + 1
+    return "".join(cells[:width]), fits
 
 
 def _cell(value: float, width: int) -> int:
