@@ -63,10 +63,10 @@ LIBRARIES = ("textual.", "textual_serve.")
 
 @cache
 def modules() -> dict[str, ast.Module]:
-    """Our modules that know Textual, and what is written there."""
+    """Parse our modules that know Textual, or stand on those that do."""
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
-        if "textual" in (text := path.read_text()):
+        if "textual" in (text := path.read_text()) or path.is_relative_to(PACKAGE / "console"):
             parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
             found[".".join(part for part in parts if part != "__init__")] = ast.parse(text)
     return found
