@@ -14,14 +14,11 @@ DOWNLOADERS = frozenset({
 """Programs that write out, or into a file, what comes from another machine."""
 SENDERS = frozenset({"nc", "ncat", "netcat", "socat", "telnet"})
 """Programs that send whatever they are fed."""
-_ALWAYS = (
-    DOWNLOADERS
-    | SENDERS
-    | {
-        "sftp", "mosh", "links", "axel", "yt-dlp", "ping", "traceroute", "host", "whois", "nmap", "rclone", "s3cmd", "gcloud", "az",
-        "kubectl", "helm", "gh", "glab", "terraform", "flyctl", "heroku", "vercel", "netlify", "wrangler", "mail", "sendmail",
-    }
-) - {"openssl"}  # fmt: skip
+_ALWAYS = (DOWNLOADERS - {"openssl"}) | SENDERS | {
+    "sftp", "mosh", "links", "axel", "yt-dlp", "ping", "traceroute", "host", "whois", "nmap", "rclone", "s3cmd",
+    "gcloud", "az", "kubectl", "helm", "gh", "glab", "terraform", "flyctl", "heroku", "vercel", "netlify", "wrangler",
+    "mail", "sendmail",
+}  # fmt: skip
 _GETS = frozenset(
     {"install", "add", "update", "upgrade", "download", "sync", "i", "ci", "publish", "fetch", "get", "pull"}
 )
@@ -31,14 +28,20 @@ _BY_SUBCOMMAND: dict[str, frozenset[str]] = {
     "svn": frozenset({"checkout", "co", "update", "up", "commit", "ci", "export"}),
     "openssl": frozenset({"s_client", "ocsp"}),
     **dict.fromkeys(
-        ("docker", "podman", "nerdctl"), frozenset({"pull", "push", "run", "build", "login", "compose", "buildx"})
+        ("docker", "podman", "nerdctl"),
+        frozenset({"pull", "push", "run", "build", "login", "compose", "buildx"}),
     ),
-    **dict.fromkeys(("pip", "pip3", "pipx", "uv", "poetry", "pdm", "rye", "hatch", "conda", "mamba"), _GETS | {"pip", "lock"}),
+    **dict.fromkeys(
+        ("pip", "pip3", "pipx", "uv", "poetry", "pdm", "rye", "hatch", "conda", "mamba"), _GETS | {"pip", "lock"}
+    ),
     **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), _GETS | {"create", "dlx", "x", "login", "audit", "up"}),
-    **dict.fromkeys(("cargo", "gem", "bundle", "composer", "dart", "flutter", "mix", "cabal", "stack"), _GETS | {"search", "push"}),
+    **dict.fromkeys(
+        ("cargo", "gem", "bundle", "composer", "dart", "flutter", "mix", "cabal", "stack"), _GETS | {"search", "push"}
+    ),
     "go": frozenset({"get", "install", "mod"}),
     **dict.fromkeys(
-        ("apt", "apt-get", "dnf", "yum", "zypper", "apk", "brew", "snap", "flatpak", "port"), _GETS | {"dist-upgrade", "tap"}
+        ("apt", "apt-get", "dnf", "yum", "zypper", "apk", "brew", "snap", "flatpak", "port"),
+        _GETS | {"dist-upgrade", "tap"},
     ),
 }  # fmt: skip
 """Subcommands by which a program reaches another machine; for packages, all that gets or gives any."""

@@ -128,6 +128,19 @@ def in_short(texts: Sequence[str]) -> str:
     return "; ".join(in_words(rule) for rule in rules)
 
 
+def called(texts: Sequence[str]) -> str:
+    """Name what rules that allow cover, as short as a choice needs it: `all "pytest …"`, `this command`."""
+    rules = [parse_rule(Decision.ALLOW, text, "") for text in texts]
+    if any(rule.tool == COMMAND_TOOL and rule.covers_all for rule in rules):
+        return "every command, whatever it does"
+    if all(rule.tool == COMMAND_TOOL for rule in rules):
+        patterns = [rule.pattern or "" for rule in rules]
+        if not _has_family(patterns):
+            return "this command"
+        return "all " + ", ".join(f'"{re.sub(r" [*]{1,2}$", " …", one)}"' for one in patterns)
+    return "; ".join(in_words(rule) for rule in rules)
+
+
 def _has_family(patterns: Sequence[str]) -> bool:
     return any(pattern.endswith(" *") and not pattern.startswith(EXACTLY) for pattern in patterns)
 

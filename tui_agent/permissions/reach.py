@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -38,7 +39,8 @@ _FEED = frozenset({"xargs", "parallel", "busybox", "doas", "command", "stdbuf", 
 """Programs that run the one behind them and are no wrappers of `shell_programs`."""
 _RUN_WORDS = frozenset({"eval", "source", "."})
 _DECODERS = frozenset({
-    "base64", "base32", "basenc", "xxd", "openssl", "uudecode", "rev", "tr", "gunzip", "gzip", "zcat", "bzcat", "xzcat", "gpg",
+    "base64", "base32", "basenc", "xxd", "openssl", "uudecode", "rev", "tr", "gunzip", "gzip", "zcat", "bzcat", "xzcat",
+    "gpg",
 })  # fmt: skip
 _DELETERS = re.compile(r"\b(?:rm|rmdir|shred|srm|unlink|unlinkat|rmtree|clean|remove|-delete|--delete\w*)\b")
 _ON_DEVICES = re.compile(r"mkfs(?:\.\w+)?|wipefs|fdisk|sfdisk|sgdisk|parted|blkdiscard|mkswap")
@@ -105,7 +107,7 @@ class _Look:
             if self.root.is_relative_to(path):
                 yield "deletes or writes over all of this folder"
             elif not path.is_relative_to(self.root) and not _DEVICE.fullmatch(os.fspath(path)):
-                yield f"deletes or writes over {_shown(path)}, outside of this folder"
+                yield f"deletes or writes over {shown_path(path)}, outside of this folder"
         for script in self.inner:
             yield from script.dangers()
 
@@ -171,9 +173,8 @@ class _Look:
         if not path.startswith("/"):
             return path[:1] in {"~", "$"} or not self._inside(self.root / path)
         top = path.split("/")[1]
-        return (
-            bool(top) and os.path.lexists(f"/{top}") and not self._inside(Path(path)) or path in {"/", "/*"}
-        )
+        there = bool(top) and os.path.lexists(f"/{top}")
+        return path in {"/", "/*"} or (there and not self._inside(Path(path)))
 
     def _inside(self, path: Path) -> bool:
         return Path(os.path.normpath(path)).is_relative_to(self.root)
@@ -241,7 +242,7 @@ class _Look:
             yield "runs text that it decodes"
         elif self.loaded:
             run = [words[0].text, *(_texts(words[1:]) if _runs(program) else ())]
-            names = {os.path.basename(word.strip("\"'").replace("{", "").replace("}", "")) for word in run}
+            names = {Path(word.strip("\"'").replace("{", "").replace("}", "")).name for word in run}
             if names & self.loaded:
                 yield "runs what it downloads"
 
@@ -250,19 +251,15 @@ class _Look:
         if not _downloads(text):
             return
         reading = read_command(text)
-        self.loaded |= {os.path.basename(one.path.text) for one in reading.redirections if one.writes}
+        self.loaded |= {Path(one.path.text).name for one in reading.redirections if one.writes}
         for one in reading.commands:
             texts = _texts(_behind(one.words))
             if texts and base_name(texts[0]) in DOWNLOADERS:
                 behind = {"-o", "--output", "-O", "--output-document", "-d", "--out"}
-                named = [
-                    b
-                    for a, b in zip(texts, texts[1:], strict=False)
-                    if a in behind or re.fullmatch(r"-\w*[oO]", a)
-                ]
+                named = [b for a, b in pairwise(texts) if a in behind or re.fullmatch(r"-\w*[oO]", a)]
                 joined = [text.partition("=")[2] for text in texts if text.startswith("--output")]
                 addresses = [text for text in texts if "://" in text]
-                self.loaded |= {os.path.basename(name) for name in (*named, *joined, *addresses) if name}
+                self.loaded |= {Path(name).name for name in (*named, *joined, *addresses) if name}
         self.loaded.discard("")
         self.loaded.discard("-")
 
@@ -343,7 +340,7 @@ def _substitutions(node: Node, source: bytes, depth: int = 0) -> Iterator[str]:
             yield from _substitutions(child, source, depth + 1)
 
 
-def _shown(path: Path) -> str:
+def shown_path(path: Path) -> str:
     """A path as people write it."""
     home = Path.home()
     return f"~/{path.relative_to(home)}".removesuffix("/.") if path.is_relative_to(home) else os.fspath(path)

@@ -17,7 +17,6 @@ from tui_agent.frontend.lines import approval as approval_text
 from tui_agent.frontend.lines import escalation as escalation_text
 from tui_agent.frontend.lines import server_question as server_text
 from tui_agent.frontend.lines.passages import Choice, Passage, Row, blanks_said, is_plain
-from tui_agent.permissions.offers import examples, rules_in_words
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, ServerReply
 from tui_agent.session.fork import DROP, ForkChoice, fork_choice
 from tui_agent.session.fork_point import ForkPoint
@@ -64,13 +63,13 @@ def approval(asked: ApprovalAsked) -> Dialogue[ApprovalReply]:
         return (yield from _held(asked))
     question = [
         of_lane(f"Allow {reveal(asked.tool)}?", asked.lane),
-        *indented(shown(approval_text.subject(asked.preview, asked.input))),
+        *indented(shown([*approval_text.subject(asked.preview, asked.input), *approval_text.about(asked)])),
     ]
     offers, offer = (asked.rules, *asked.others), 0
     lasting: dict[str, Literal["session", "always", "everywhere"]] = (
         {"a": "session", "w": "always", "g": "everywhere"} if asked.rules else {}
     )
-    line = yield LinePrompt((*question, *_rule(asked, offer), _ways(asked)))
+    line = yield LinePrompt((*question, _ways(asked, offers[offer])))
     while True:
         word, _, rest = line.strip().partition(" ")
         word = word.lower()
@@ -89,10 +88,10 @@ def approval(asked: ApprovalAsked) -> Dialogue[ApprovalReply]:
                 return ApprovalReply("once", input=None if edited == asked.input else edited)
         elif word == "c" and asked.others:
             offer = (offer + 1) % len(offers)
-            said = tuple(_rule(asked, offer))
+            said = tuple(_small_print(asked, offers[offer], offer))
         elif word == "?":
-            said = (*question, *_rule(asked, offer))
-        line = yield LinePrompt((*said, _ways(asked)))
+            said = (*question, *_small_print(asked, offers[offer], offer))
+        line = yield LinePrompt((*said, _ways(asked, offers[offer])))
 
 
 def _held(asked: ApprovalAsked) -> Dialogue[ApprovalReply]:
@@ -124,20 +123,16 @@ def _held(asked: ApprovalAsked) -> Dialogue[ApprovalReply]:
         line = yield LinePrompt((*said, ways))
 
 
-def _rule(asked: ApprovalAsked, offer: int) -> list[str]:
-    """The rules that lasting answers would make, or the reason why none is offered."""
-    if not asked.rules:
-        return [f"Why it asks: {reveal(asked.why)}."] if asked.why else []
-    rules = asked.others[offer - 1] if offer else asked.rules
-    covers = rules_in_words(rules) if offer else asked.covers
-    such, never = examples(rules, asked.input)
-    return [f"a, w and g allow {reveal(covers)}.", f"Such as {reveal(such)}; not {reveal(never)}."]
+def _small_print(asked: ApprovalAsked, rules: Sequence[str], offer: int) -> list[str]:
+    """What lasting answers cover, with the rule that is chosen marked."""
+    passages = approval_text.small_print(asked, rules, offer)
+    return shown(each._replace(text=f"{each.number} {each.text}".strip()) for each in passages)
 
 
-def _ways(asked: ApprovalAsked) -> str:
-    other = "c another rule, " if asked.others else ""
-    lasting = f"a this session, w this workspace, g everywhere, {other}" if asked.rules else ""
-    return f"y once, {lasting}n or n REASON deny, e edit, ? reads it again."
+def _ways(asked: ApprovalAsked, rules: Sequence[str]) -> str:
+    """The answers, in the words of the card."""
+    named = (f"{choice.key} {reveal(choice.label)}" for choice in approval_text.choices(asked, rules))
+    return f"{' · '.join(named)} (n REASON: no, with a reason; ? reads it again)"
 
 
 def arguments(before: Mapping[str, Any]) -> Dialogue[dict[str, Any] | None]:

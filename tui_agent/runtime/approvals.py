@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from tui_agent.core.events import Approval
+from tui_agent.core.events import Approval, Reach
 from tui_agent.core.names import Decision
 from tui_agent.core.state import RunState
 from tui_agent.core.tool_facts import COMMAND_TOOL, Use
@@ -23,7 +23,8 @@ from tui_agent.permissions.findings import Finding, Judgement
 from tui_agent.permissions.judge import Permissions
 from tui_agent.permissions.losses import loss_of
 from tui_agent.permissions.offers import in_short, offers
-from tui_agent.permissions.rules import PermissionRule, exact_pattern, names_file, parse_rule
+from tui_agent.permissions.reach import reach_of, shown_path
+from tui_agent.permissions.rules import PermissionRule, exact_pattern, host_of, names_file, parse_rule
 from tui_agent.permissions.uses import texts_in
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.sandbox.obeyed import whose
@@ -156,6 +157,27 @@ class Approvals:
         session = state.session
         own = [*sorted(session.narrowing), *((Decision.ALLOW, text) for text in sorted(session.rules))]
         return [*self.configured, *self._kept(), *_session_rules(own)]
+
+    def reaches(self, tool: Tool, arguments: Mapping[str, Any]) -> tuple[Reach, ...]:
+        """Say what a call reaches beyond the files of its folder, by the use of each argument. Blocks."""
+        found: list[Reach] = []
+        for name, use in (uses_of(tool) or {}).items():
+            for text in texts_in(arguments.get(name)):
+                if use is Use.RUNS:
+                    found += reach_of(text, self._workspace)
+                elif use is Use.SENDS:
+                    found.append(Reach(kind="network", text=host_of(text) or text))
+        return tuple(found)
+
+    def place(self, tool: Tool) -> str:
+        """Name the folder that a call is about, and for a command what keeps it there; "" if it is about none."""
+        uses = set((uses_of(tool) or {}).values())
+        if not uses & {Use.READS, Use.WRITES, Use.RUNS}:
+            return ""
+        folder = shown_path(self._workspace)
+        if Use.RUNS not in uses:
+            return folder
+        return f"{folder} · {'no sandbox' if self.sandbox.mechanism is None else f'sandbox: {self.sandbox.limits}'}"
 
     def _permissions(self, state: RunState) -> Permissions:
         """Those in force, made again only if a rule or the mode has changed."""

@@ -191,6 +191,8 @@ class Executor:
                 rules=rules,
                 others=others,
                 why=judgement.speaking.words(),
+                place=self._approvals.place(issued.tool),
+                reaches=await asyncio.to_thread(self._approvals.reaches, issued.tool, issued.arguments),
             )
         )
         reply = await self._operator.approve(asked)

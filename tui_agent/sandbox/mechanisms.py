@@ -78,7 +78,12 @@ class Sandbox:
         """The limits in force, in a few words; "off" if there are none."""
         if self.mechanism is None or self.policy is None:
             return "off"
-        return f"{self.mechanism}, {reach(self.policy)}"
+        return f"{self.mechanism}, {self.limits}"
+
+    @property
+    def limits(self) -> str:
+        """The network that commands in it have, in words; "" without one."""
+        return reach(self.policy) if self.policy is not None else ""
 
     @property
     def mounts(self) -> bool:

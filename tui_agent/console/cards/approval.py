@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from textual import events
@@ -17,41 +16,26 @@ from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
 from tui_agent.console.looks.hints import key_line
-from tui_agent.frontend.lines.approval import subject
-from tui_agent.frontend.lines.glyphs import EMPTY, FULL
-from tui_agent.frontend.lines.passages import Choice, Passage
-from tui_agent.permissions.offers import examples, in_short, rules_in_words
+from tui_agent.frontend.lines.approval import MORE, about, choices, is_dangerous, small_print, subject
 from tui_agent.runtime.operator import ApprovalReply
-from tui_agent.terminal_text import one_line, reveal
+from tui_agent.terminal_text import reveal
 
 if TYPE_CHECKING:
     from tui_agent.frontend.operator import ApprovalQuestion
 
-CHOICES = (
-    Choice("y", "once", "once"),
-    Choice("a", "this session", "session", lasting=True),
-    Choice("w", "this workspace", "always", lasting=True),
-    Choice("g", "everywhere", "everywhere", lasting=True),
-    Choice("c", "other rule", "other"),
-    Choice("n", "deny", "deny"),
-    Choice("e", "edit", "edit"),
-)
-
-
-LASTING = frozenset(choice.value for choice in CHOICES if choice.lasting)
-_LONGEST_WHY = 400
-"""Characters of the reason why a call is asked about."""
+LASTING = frozenset({"session", "always", "everywhere"})
 _AT_ONCE = frozenset("yn")
 
 
 class ApprovalCard(Card):
     """`y` once, `a` for this session, `w` for good in this workspace, `g` in all of them, `c` by a narrower or wider
-    rule, `n` deny with a reason, `e` edit first."""
+    rule, `n` deny with a reason, `e` edit first, `?` what the rules cover."""
 
     DEFAULT_CSS = """
     ApprovalCard {
         & AnswerField { display: none; margin-top: 1; background: $background; }
         &.-denying AnswerField { display: block; }
+        &.-danger, &.-danger.-armed:focus-within { border: round $error; border-title-color: $error; }
         &.-editing CardBody, &.-editing Choices, &.-denying Choices { display: none; }
     }
     """
@@ -65,15 +49,15 @@ class ApprovalCard(Card):
         self._offer = 0
         self._begun = ""
         """The letter that acted at once."""
+        self._opened = False
+        """The small print stands below the subject."""
+        self.set_class(is_dangerous(asked), "-danger")
 
     def compose(self) -> ComposeResult:
-        """The subject, what the lasting choices cover, the choices; the fields that two of them open."""
+        """What, where and what it reaches, the choices; the fields that two of them open."""
         asked = self.question.asked
-        yield CardBody(list(subject(asked.preview, asked.input)), list(self._remarks()))
-        left_out = LASTING | {"other"} if not asked.rules else set() if asked.others else {"other"}
-        yield Choices(
-            [choice for choice in CHOICES if choice.value not in left_out], at_once=self._may_act_at_once
-        )
+        yield CardBody([*subject(asked.preview, asked.input), *about(asked)])
+        yield Choices(list(choices(asked, asked.rules)), at_once=self._may_act_at_once)
         yield AnswerField("Why not? The model reads it.")
         yield ArgumentsEditor(asked.input)
 
@@ -83,40 +67,32 @@ class ApprovalCard(Card):
         self._begun = key if acts else ""
         return acts
 
-    def _remarks(self) -> Iterable[Passage]:
-        """Say why it asks if that is more than the mode, and what the lasting choices would allow."""
-        asked = self.question.asked
-        by_mode = asked.why.startswith("--approve ")
-        if asked.why and not (by_mode and asked.rules):
-            yield Passage(
-                f"asks because: {one_line(asked.why, _LONGEST_WHY)}", "muted" if by_mode else "warn"
-            )
-        if not asked.rules:
-            return
-        for number, rules in enumerate(self._offers):
-            chosen = number == self._offer
-            role = "warn" if COMMAND_TOOL in rules else "muted"
-            if not chosen:
-                yield Passage(in_short(rules), "muted", number=EMPTY)
-                continue
-            covers = rules_in_words(rules) if number else asked.covers
-            yield Passage(f"a, w and g allow {covers}", role, number=FULL if asked.others else "")
-            such, never = examples(rules, asked.input)
-            yield Passage(f"such as {such}; not {never}", role, indent=2)
-        more = " · c chooses another rule" if asked.others else ""
-        yield Passage(f"a until the session ends, w and g for good{more}", "muted")
+    def on_choices_marked(self, event: Choices.Marked) -> None:
+        """The small print is there to be read, and decides nothing: its key shows it before Enter."""
+        super().on_choices_marked(event)
+        if event.choice == MORE:
+            self._open()
+
+    def _open(self) -> None:
+        """Show the small print below the subject."""
+        self._opened = True
+        self._choose(self._offer)
+        self._show_rules()
 
     def _next_offer(self) -> None:
         """Show another rule for the lasting choices, once the subject was read."""
         if not self.shows_all(subject_alone=True):
             return
+        self._opened = True
         self._choose((self._offer + 1) % len(self._offers))
         self._show_rules()
 
     def _choose(self, offer: int) -> None:
         self._offer = offer
+        asked, rules = self.question.asked, self._offers[offer]
+        self.query_one(Choices).rename(list(choices(asked, rules)))
         body = self.query_one(CardBody)
-        body.remark(list(self._remarks()))
+        body.remark(list(small_print(asked, rules, offer)) if self._opened else [])
         body.redraw()
         body.refresh(layout=True)
 
@@ -134,6 +110,11 @@ class ApprovalCard(Card):
         elif value == "edit":
             self.add_class("-editing")
             self.query_one(ArgumentsEditor).open()
+        elif value == "more":
+            self._open()
+        elif value in LASTING and not (self._opened or self.query_one(Choices).whole("a")):
+            self._open()
+            self.app.notify("The rule does not fit on its choice: it is below now.", timeout=4, markup=False)
         elif self.shows_all(subject_alone=value not in LASTING):
             self._reply(value)
 
@@ -172,21 +153,27 @@ class ApprovalCard(Card):
             event.prevent_default()
 
     def take_back(self) -> bool:
-        """Esc takes back the rule that was chosen, too."""
-        chosen = bool(self._offer)
+        """Esc takes back the rule that was chosen, and the small print, too."""
+        chosen = bool(self._offer) or self._opened
+        self._opened = False
         self._choose(0)
         return super().take_back() | chosen
 
     def on_choices_beyond(self, event: Choices.Beyond) -> None:
-        """Below the choices is the list of rules; at its end, and while there is more to read, all of it
-        scrolls.
+        """Below the choices is the list of rules, if it is open. With nothing else to move through, the arrows go from
+        choice to choice; while there is more to read, it scrolls.
         """
         offer = self._offer + event.step
-        if 0 <= offer < len(self._offers) and len(self._offers) > 1 and not self._subject_unseen:
-            event.stop()
-            event.prevent_default()
+        body = self.query_one(CardBody)
+        if self._opened and 0 <= offer < len(self._offers) and not self._subject_unseen:
             self._choose(offer)
             self._show_rules()
+        elif not body.max_scroll_y:
+            self.query_one(Choices).step(event.step)
+        else:
+            return
+        event.stop()
+        event.prevent_default()
 
     @property
     def _subject_unseen(self) -> int:
@@ -212,6 +199,7 @@ class ApprovalCard(Card):
         return self.query_one(Choices)
 
     def _back(self) -> None:
+        self._opened = False
         self._choose(0)
         self.query_one(AnswerField).take_mark()
         self.remove_class("-denying", "-editing")

@@ -186,13 +186,14 @@ class Card(Vertical):
         self.set_class(tight, "-tight")
         self.set_class(bare, "-bare")
         fixed = (1 if bare else 2 + self.fixed_rows) + (0 if tight else 1 + self.fixed_rows)
-        fixed += self.query_one(Choices).fit(
-            1 if bare else max(1, rows // 4), max(1, width - (0 if bare else 4))
-        )
+        inner = max(1, width - (0 if bare else 4))
+        body = self.query_one(CardBody)
+        # Beside a short subject the choices may have their words in full.
+        room = rows - fixed - body.get_content_height(self.size, self.size, inner)
+        fixed += self.query_one(Choices).fit(1 if bare else max(1, rows // 4, room), inner)
         for field in self.query(AnswerField):
             field.styles.max_height = most = max(1, min(MOST_ROWS, rows // 4))
             fixed += min(most, field.rows) - 1 if field.display else 0
-        body = self.query_one(CardBody)
         body.space_out(not tight)
         body.allow(max(1, rows - fixed))
         for editor in self.query(ArgumentsEditor):

@@ -112,6 +112,26 @@ class Choices(Widget, can_focus=True):
         self.refresh()
         self.post_message(self.Marked(self.current if key else None))
 
+    def rename(self, choices: Sequence[Choice]) -> None:
+        """Give the choices other words; their keys stay."""
+        self.choices = tuple(choice._replace(label=one_line(choice.label, 200)) for choice in choices)
+        self.refresh(layout=True)
+
+    def whole(self, key: str) -> bool:
+        """Tell whether all words of a choice are on the screen."""
+        drawn = zip(self.choices, self._places, strict=False)
+        return any(
+            choice.key == key and place.end - place.start >= cell_len(f" {key} {choice.label} ")
+            for choice, place in drawn
+        )
+
+    def step(self, step: int) -> None:
+        """Go to the choice before or behind this one."""
+        self._off = False
+        self.mark("")
+        self.chosen = (self.chosen + step) % len(self.choices)
+        self.refresh()
+
     def _laid_out(self, width: int) -> list[ChipPlace]:
         full = [min(width, cell_len(f" {choice.key} {choice.label} ")) for choice in self.choices]
         short = [min(length, max(6, width // 3)) for length in full]
@@ -156,10 +176,7 @@ class Choices(Widget, can_focus=True):
             self._off = False
             self.mark("")
         elif step is not None:
-            self._off = False
-            self.mark("")
-            self.chosen = (self.chosen + step) % len(self.choices)
-            self.refresh()
+            self.step(step)
         elif event.key in {"up", "down"}:
             self._off = False
             self.mark("")

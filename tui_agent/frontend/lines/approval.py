@@ -6,11 +6,14 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tui_agent.core.tool_facts import COMMAND_TOOL
+from tui_agent.frontend.lines.glyphs import EMPTY, FULL
 from tui_agent.frontend.lines.passages import GAP, Choice, Passage, diff_passages, numbered
-from tui_agent.terminal_text import one_line
+from tui_agent.permissions.offers import called, examples, in_short, rules_in_words
+from tui_agent.terminal_text import one_line, revealed_line
 
 if TYPE_CHECKING:
-    from tui_agent.core.events import HeldFile
+    from tui_agent.core.events import ApprovalAsked, HeldFile
 
 KEEP = (
     Choice("t", "take back", "deny"),
@@ -41,6 +44,87 @@ def held_whole(held: Sequence[HeldFile]) -> Iterable[Passage]:
     for file in held:
         yield Passage(f"{one_line(file.path, 200)}:", "bold")
         yield from numbered(file.text.removesuffix("\n"), always=True)
+
+
+_ROLES = {
+    "danger": "bold error",
+    "deletes": "error",
+    "replaces": "warn",
+    "network": "warn",
+    "outside": "warn",
+}
+_SAID = {
+    "danger": "DANGER: it {}",
+    "deletes": "deletes: {}",
+    "replaces": "writes over: {}",
+    "network": "network: {}",
+    "outside": "outside of this folder: {}",
+}
+_LONGEST_WHY = 400
+"""Characters of the reason why a call is asked about."""
+MORE = Choice("?", "more", "more")
+_LONGEST_RULE = 60
+"""Characters of the name of a choice's rules, beyond which they are read behind `?`."""
+
+
+def about(asked: ApprovalAsked) -> Iterable[Passage]:
+    """Say in which place the call happens, what it reaches, and why it is asked about if that is more than the mode."""
+    if asked.place:
+        yield Passage(f"in {revealed_line(asked.place)}", "muted")
+    for one in asked.reaches:
+        yield Passage(_SAID[one.kind].format(revealed_line(one.text)), _ROLES[one.kind])
+    if asked.place and not asked.reaches and asked.tool == COMMAND_TOOL:
+        yield Passage("by its words it reaches this folder alone", "muted")
+    if asked.why and not asked.why.startswith(_BY_MODE):
+        yield Passage(f"asks because: {one_line(asked.why, _LONGEST_WHY)}", "warn")
+
+
+_BY_MODE = "--approve "
+
+
+def is_dangerous(asked: ApprovalAsked) -> bool:
+    """Tell whether the card of a call warns by its frame."""
+    return any(one.kind == "danger" for one in asked.reaches)
+
+
+def choices(asked: ApprovalAsked, rules: Sequence[str]) -> Iterable[Choice]:
+    """List the ways to answer; `rules` are those that the lasting ones leave behind, () for none."""
+    yield Choice("y", "once", "once")
+    if rules:
+        name = called(rules)
+        short = name if len(name) <= _LONGEST_RULE else f"{name[:_LONGEST_RULE]}…"
+        yield Choice("a", f"{short} till the end of the session", "session", lasting=True)
+        yield Choice("w", "… in this folder for good", "always", lasting=True)
+        yield Choice("n", "no", "deny")
+        yield Choice("e", "edit", "edit")
+        yield Choice("g", "… everywhere", "everywhere", lasting=True)
+        yield from [Choice("c", "other rule", "other")] if asked.others else []
+        yield MORE
+        return
+    yield Choice("n", "no", "deny")
+    yield Choice("e", "edit", "edit")
+    yield from [MORE] if asked.why.startswith(_BY_MODE) else []
+
+
+def small_print(asked: ApprovalAsked, rules: Sequence[str], number: int) -> Iterable[Passage]:
+    """Say what the lasting choices cover and what they do not. `number`: of the rules, the first ones are asked for."""
+    if asked.why.startswith(_BY_MODE):
+        yield Passage(f"asks because: {one_line(asked.why, _LONGEST_WHY)}", "muted")
+    offers = (asked.rules, *asked.others) if asked.rules else ()
+    for place, each in enumerate(offers):
+        role = "warn" if COMMAND_TOOL in each else "muted"
+        if place != number:
+            yield Passage(in_short(each), "muted", number=EMPTY)
+            continue
+        covers = rules_in_words(each) if place else asked.covers
+        yield Passage(f"a, w and g allow {covers}", role, number=FULL if asked.others else "")
+        such, never = examples(each, asked.input)
+        yield Passage(f"such as {such}; not {never}", role, indent=2)
+    if offers:
+        more = " · c chooses another rule" if asked.others else ""
+        yield Passage(
+            f"a until the session ends, w in this folder for good, g in every folder{more}", "muted"
+        )
 
 
 def subject(preview: str, arguments: Mapping[str, Any]) -> Iterable[Passage]:
