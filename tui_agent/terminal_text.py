@@ -90,6 +90,23 @@ def sanitize_paste(text: str) -> str:
     return sanitize_between_tabs(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
+_UNSEEN = re.compile(f"[{_HIDDEN}{_BIDI}]|(?<![\u0600-\u0fff\u1780-\u1aff])[{_JOINERS}]")
+
+
+def invisible(text: str) -> int:
+    """Count the characters of a text that no terminal shows, and that `sanitize` removes or spells out."""
+    return sum(1 for _ in _UNSEEN.finditer(text))
+
+
+def without_controls(text: str) -> str:
+    """As `sanitize_paste`, with what is only invisible left as it is: for a model, not for a terminal."""
+    if not invisible(text):
+        return sanitize_paste(text)
+    kept = _UNSEEN.findall(text)
+    parts = [sanitize_paste(part) for part in _UNSEEN.split(text)]
+    return "".join(part + sign for part, sign in zip(parts, [*kept, ""], strict=True))
+
+
 def reveal(text: str) -> str:
     """Text made safe without hiding anything: what an operator is asked to allow.
 

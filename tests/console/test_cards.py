@@ -35,6 +35,7 @@ from tui_agent.core.events import (
     ToolFailed,
 )
 from tui_agent.core.fold import fold
+from tui_agent.core.values import Reach
 from tui_agent.frontend.lines.approval import held_whole, subject
 from tui_agent.frontend.lines.escalation import (
     EarlierFailure,
@@ -152,7 +153,9 @@ async def test_keys_and_arrows_give_the_same_decisions() -> None:
             (["a", "enter"], "session"),
             (["enter"], "once"),
             (["right", "enter"], "session"),
-            (["left", "left", "enter", "enter"], "deny"),
+            (["right", "right", "right", "enter", "enter"], "deny"),
+            (["down", "enter"], "session"),
+            (["down", "down", "up", "enter"], "session"),
         ):
             asked = await console.card_for(console.ask())
             await console.press(*keys)
@@ -474,14 +477,13 @@ async def test_a_long_subject_is_there_in_full_and_the_choices_stay_in_view() ->
             lines = [text_of(line) for line in card_body.lines]
             assert "".join(line[3:] for line in lines[: card_body.subject_lines]) == command.replace("\n", "")
             assert [line[:2] for line in lines if line[:2].strip()][:60] == [f"{n:2}" for n in range(1, 61)]
-            assert "a, w and g allow every plain `make …` command" in lines
-            assert "this session" in console.shown()
+            assert " no " in console.shown()
             for _ in range(80):
                 await console.press("pagedown")
                 if "echo the very end" in console.shown():
                     break
             assert "echo the very end" in console.shown()
-            assert "this session" in console.shown()
+            assert " no " in console.shown()
             asked.cancel()
             await console.until(lambda: console.card is None)
 
@@ -517,12 +519,16 @@ async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_
             asked = console.ask(**rules)
             await console.card_appears()
             await console.pilot.pause()
-            assert ("every plain `make …` command" in console.shown()) is not bool(rules)
-            assert ("this session" in console.shown()) is not bool(rules)
+            assert ("till the end of the session" in console.shown()) is not bool(rules)
+            assert ("… in this folder for good" in console.shown()) is not bool(rules)
             asked.cancel()
             await console.until(lambda: console.card is None)
-        asked = await console.card_for(console.ask(others=(("bash(make *)",), ("bash",))))
+        asked = console.ask(others=(("bash(make *)",), ("bash",)))
+        await console.card_takes_keys()
+        assert "○ `make *`" not in console.shown()
+        await console.press("question_mark")
         assert "○ `make *`" in console.shown()
+        assert not asked.done()
         await console.choose("c")
         assert "● a, w and g allow bash(make *): `make` with its harmless options" in console.shown()
         assert "such as `make other-file`; not `make ../other-file`" in console.shown()
@@ -530,7 +536,8 @@ async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_
         assert "bash: every command, whatever it does" in console.shown()
         await console.press("c", "enter", "c", "enter")
         assert "● a, w and g allow bash(make *)" in console.shown()
-        assert "a until the session ends, w and g for good" in console.shown()
+        assert 'a all "make …" till the end of the session' in console.shown()
+        assert "a until the session ends, w in this folder for good, g in every folder" in console.shown()
         await console.choose("g")
         await console.until(asked.done)
         assert (asked.result().decision, asked.result().rules) == ("everywhere", ("bash(make *)",))
@@ -546,9 +553,58 @@ async def test_a_reason_that_is_more_than_the_mode_stands_on_the_card_beside_the
             asked = await console.card_for(console.ask(why=why))
             assert ("asks because" in console.shown()) is shown
             assert "\x1b" not in console.shown()
+            await console.press("question_mark")
             assert "a, w and g allow" in console.shown()
             asked.cancel()
             await console.until(lambda: console.card is None)
+
+
+REACHES = (
+    Reach(kind="danger", text="runs what it downloads"),
+    Reach(kind="deletes", text="build"),
+    Reach(kind="network", text="a.example"),
+    Reach(kind="outside", text="~/.netrc"),
+)
+
+
+async def test_the_card_of_a_command_says_where_it_runs_and_what_it_reaches_and_dangers_colour_its_frame() -> (
+    None
+):
+    async with live((60, 20)) as console:
+        for reaches in ((), REACHES):
+            asked = console.ask(
+                place="~/shop · sandbox: no network", rules=("bash(make *)",), reaches=reaches
+            )
+            await console.card_takes_keys()
+            shown = console.shown()
+            assert "in ~/shop · sandbox: no network" in shown
+            assert ("by its words it reaches this folder alone" in shown) is not bool(reaches)
+            assert ("DANGER: it runs what it downloads" in shown) is bool(reaches)
+            assert console.card.has_class("-danger") is bool(reaches)
+            if not reaches:
+                for choice in (
+                    "y once",
+                    'a all "make …" till the end of the session',
+                    "w … in this folder for good",
+                    "n no",
+                ):
+                    assert choice in shown, "an ordinary command's card is seen whole"
+                assert "more line" not in shown
+            asked.cancel()
+            await console.until(lambda: console.card is None)
+
+
+async def test_a_rule_that_does_not_fit_on_its_choice_is_read_before_it_is_accepted() -> None:
+    name = "x" * 90
+    async with live((60, 24)) as console:
+        asked = console.ask(rules=(f"bash({name} *)",), covers=f"bash({name} *): all of it")
+        await console.card_takes_keys()
+        await console.choose("a")
+        assert not asked.done()
+        assert "a, w and g allow" in console.shown()
+        await console.press("end")
+        await console.choose("a")
+        await console.until(asked.done)
 
 
 async def test_what_a_rule_covers_is_indented_below_its_mark_where_it_is_wrapped() -> None:
@@ -588,7 +644,7 @@ async def test_esc_takes_a_mark_and_a_chosen_rule_back_before_it_leads_away() ->
         assert "● a, w and g allow bash(make *)" in console.shown()
         await console.press("escape")
         assert console.in_card
-        assert "● a, w and g allow every plain" in console.shown()
+        assert "a this command till" in console.shown()
         await console.press("w", "escape")
         assert console.in_card
         assert "▸" not in console.shown()
@@ -599,8 +655,9 @@ async def test_esc_takes_a_mark_and_a_chosen_rule_back_before_it_leads_away() ->
 
 async def test_down_from_the_choices_moves_through_the_rules() -> None:
     async with live((200, 40)) as console:
-        asked = await console.card_for(console.ask(others=(("bash(make *)",), ("bash",))))
-        await console.press("down")
+        asked = console.ask(others=(("bash(make *)",), ("bash",)))
+        await console.card_takes_keys()
+        await console.press("question_mark", "down")
         assert "● a, w and g allow bash(make *)" in console.shown()
         await console.press("down", "down", "down")
         assert "● a, w and g allow bash: every command" in console.shown()
@@ -676,7 +733,7 @@ async def test_a_rule_that_was_chosen_does_not_survive_esc() -> None:
             assert "● a, w and g allow bash: every command" in console.shown()
             for key in away:
                 await console.press(key)
-            assert "● a, w and g allow every plain" in console.shown()
+            assert "a this command till" in console.shown()
             await console.choose("a")
             await console.until(asked.done)
             assert (asked.result().decision, asked.result().rules) == ("session", ())

@@ -168,6 +168,35 @@ async def test_a_huge_paste_is_taken_made_safe_and_the_prompt_stays_small() -> N
         assert "\t" in whole
 
 
+@pytest.mark.parametrize(
+    ("pasted", "said"),
+    [
+        ("👩\u200d💻 says hi", "1 invisible character]"),
+        ("a\u200bb\u00adc\ufe0f", "3 invisible characters]"),
+        ("x\u202ey\u2060\nnext\tline", "2 invisible characters]"),
+        ("tag\U000e0041\U000e0042", "2 invisible characters]"),
+    ],
+)
+async def test_invisible_characters_of_a_paste_are_said_and_reach_the_model(pasted: str, said: str) -> None:
+    from textual import events
+
+    async with live() as console:
+        console.app.post_message(events.Paste(pasted))
+        await console.until(lambda: console.prompt.endswith(said))
+        assert console.prompt.isprintable()
+        await console.press("enter")
+        await console.until(lambda: ("submit", pasted) in console.session.done)
+
+
+@pytest.mark.parametrize("pasted", ["plain", "naïve café", "نمی\u200cخواهم"])
+async def test_a_paste_without_invisible_characters_stands_as_it_is(pasted: str) -> None:
+    from textual import events
+
+    async with live() as console:
+        console.app.post_message(events.Paste(pasted))
+        await console.until(lambda: console.prompt == pasted)
+
+
 async def test_the_mark_of_a_long_paste_is_deleted_as_a_whole() -> None:
     from textual import events
 

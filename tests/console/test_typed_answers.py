@@ -16,13 +16,14 @@ from textual.events import Key, Paste
 
 from tests.console.waiting import until
 from tui_agent.console.cards.answer_field import AnswerField
-from tui_agent.console.cards.approval import CHOICES, ApprovalCard
+from tui_agent.console.cards.approval import ApprovalCard
 from tui_agent.console.cards.card import Card
 from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.escalation import EscalationCard
 from tui_agent.console.looks.themes import read_themes, theme_folders
 from tui_agent.console.prompt.fields import LineField
 from tui_agent.core.events import ApprovalAsked, EscalationRaised
+from tui_agent.frontend.lines.approval import choices as choices_of
 from tui_agent.frontend.lines.escalation import choices_for
 from tui_agent.frontend.operator import ApprovalQuestion, EscalationQuestion
 
@@ -193,7 +194,7 @@ async def test_a_message_that_is_typed_at_an_approval_reaches_the_prompt_whole_a
     asked = ApprovalAsked(
         id="a", call_id="c", tool="bash", input={"command": "make"}, preview="make", rules=("bash(make)",)
     )
-    meant = {choice.key: choice.value for choice in CHOICES}
+    meant = {choice.key: choice.value for choice in choices_of(asked, asked.rules)}
     chance = random.Random("approvals")
     desk = Desk(lambda: ApprovalCard(ApprovalQuestion(asked)))
     async with desk.run_test() as pilot:

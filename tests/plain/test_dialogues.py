@@ -72,7 +72,8 @@ def test_only_an_offered_word_answers_an_approval(lines: list[str], answer: Appr
 def test_an_approval_shows_the_whole_call_with_nothing_hidden_and_what_cannot_be_remembered_is_not_offered() -> (
     None
 ):
-    said = "\n".join(held(dialogues.approval(asked(input={"command": HOSTILE}, preview=HOSTILE)))[1])
+    hostile = asked(input={"command": HOSTILE}, preview=HOSTILE)
+    said = "\n".join(held(dialogues.approval(hostile), "?")[1])
     assert "x" * 300 in said
     assert "␛[2Krm -rf build" in said
     assert "\x1b" not in said

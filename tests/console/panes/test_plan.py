@@ -85,7 +85,8 @@ async def test_a_plan_that_nobody_works_on_says_where_it_was_left() -> None:
         story.add(events.RunFinished(outcome=events.Outcome.ANSWERED, answer="Half of it is done."))
         assert await headline(story) == "Plan 1/2 · left at: mend"
         story.run("Something else.")
-        assert await headline(story) == "Plan 1/2 · left at: mend"
+        line.show(story.state, story.now)
+        assert not line.display, "it is the plan of an earlier task"
         story.ask_model()
         (call,) = story.reply("", ("update_plan", {"plan": [{"step": "mend", "status": "in_progress"}]}))
         story.succeed(call, "The plan is shown.")

@@ -70,11 +70,13 @@ class ApprovalCard(Card):
     def on_choices_marked(self, event: Choices.Marked) -> None:
         """The small print is there to be read, and decides nothing: its key shows it before Enter."""
         super().on_choices_marked(event)
-        if event.choice == MORE:
+        if event.choice == MORE and not self._subject_unseen:
             self._open()
 
     def _open(self) -> None:
-        """Show the small print below the subject."""
+        """Show the small print below the subject, once that was read."""
+        if not self.shows_all():
+            return
         self._opened = True
         self._choose(self._offer)
         self._show_rules()
@@ -110,11 +112,10 @@ class ApprovalCard(Card):
         elif value == "edit":
             self.add_class("-editing")
             self.query_one(ArgumentsEditor).open()
-        elif value == "more":
+        elif value == "more" or (
+            value in LASTING and not (self._opened or self.query_one(Choices).whole("a"))
+        ):
             self._open()
-        elif value in LASTING and not (self._opened or self.query_one(Choices).whole("a")):
-            self._open()
-            self.app.notify("The rule does not fit on its choice: it is below now.", timeout=4, markup=False)
         elif self.shows_all(subject_alone=value not in LASTING):
             self._reply(value)
 

@@ -119,10 +119,10 @@ class Choices(Widget, can_focus=True):
 
     def whole(self, key: str) -> bool:
         """Tell whether all words of a choice are on the screen."""
-        drawn = zip(self.choices, self._places, strict=False)
+        laid_out = zip(self.choices, self._laid_out(self.size.width), strict=True)
         return any(
-            choice.key == key and place.end - place.start >= cell_len(f" {key} {choice.label} ")
-            for choice, place in drawn
+            choice.key == key and place.end - place.start == cell_len(f" {key} {choice.label} ")
+            for choice, place in laid_out
         )
 
     def step(self, step: int) -> None:

@@ -22,7 +22,9 @@ _IN_FULL_FIRST = ("in_progress", "pending", "completed")
 
 
 class PlanLine(Rows):
-    """`Plan 2/5 · now: …`; a click or `/plan` opens the list. Takes no room while there is no plan."""
+    """`Plan 2/5 · now: …`; a click or `/plan` opens the list. Takes no room while there is no plan, or only that of an
+    earlier task.
+    """
 
     DEFAULT_CSS = """
     PlanLine { display: none; }
@@ -39,7 +41,8 @@ class PlanLine(Rows):
         super().__init__(id=self.facts.name)
 
     def show(self, state: RunState, now: float) -> None:
-        self.display = state.conversation.plan is not None
+        plan = state.conversation.plan
+        self.display = plan is not None and not plan.earlier
         super().show(state, now)
 
     def toggle(self) -> bool:
@@ -57,7 +60,7 @@ class PlanLine(Rows):
         if plan is None:
             return []
         room = min(SHOWN, max(1, self.app.size.height // 3))
-        left = plan.earlier or not state.running
+        left = not state.running
         return [_headline(plan, left, width), *(_steps(plan, width, room) if self.opened else ())]
 
 

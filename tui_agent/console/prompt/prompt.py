@@ -25,13 +25,15 @@ from tui_agent.console.prompt.fields import NEW_LINE_KEYS, TextField
 from tui_agent.console.terminal.timers import once
 from tui_agent.frontend.prompt_history import PromptHistory
 from tui_agent.quantities import compact, counted
-from tui_agent.terminal_text import sanitize_paste
+from tui_agent.terminal_text import invisible, one_line, sanitize_paste, without_controls
 
 if TYPE_CHECKING:
     from tui_agent.console.prompt.vim import VimKeys
 
 PASTED = (12, 2_000)
 """Lines and characters of a paste beyond which it stands as one mark in the prompt."""
+PREVIEW = 40
+"""Characters of a paste that its mark shows, if something in it is invisible."""
 
 RECALLED = (400, 20_000)
 """The same for an earlier text: a text area lays out every line of what it holds."""
@@ -262,7 +264,16 @@ class Prompt(TextField):
         self.insert(self._pasted(text))
 
     def _pasted(self, text: str) -> str:
-        return self._fold(sanitize_paste(text), PASTED)
+        """The text as it may be shown. What is invisible in it is kept and said: the model gets it as it was."""
+        unseen = invisible(text)
+        if not unseen:
+            return self._fold(sanitize_paste(text), PASTED)
+        whole = without_controls(text)
+        self._folds += 1
+        said = f"{one_line(whole, PREVIEW)}: {counted(unseen, 'invisible character')}"
+        mark = f"[pasted text {self._folds}: {said}]"
+        self._folded[mark] = whole
+        return mark
 
     def _delete_mark(self) -> bool:
         """Delete the mark right before the cursor as a whole."""

@@ -14,11 +14,15 @@ if TYPE_CHECKING:
 
 class Policy(Command["SessionHost"]):
     name = "policy"
-    help = "Recovery policy of the next run"
-    argument = "NAME"
+    help = "Recovery policy of the next run; alone: the list of them"
+    argument = "[NAME]"
     values = POLICIES
 
     def do(self, host: SessionHost, argument: str) -> str:
+        if not argument:
+            now = host.session.settings.policy
+            named = ", ".join(f"{name} (now)" if name == now else name for name in POLICIES)
+            return f"The policies are {named}. /policy NAME takes one for the next run."
         host.session.set_policy(argument)
         return f"{'The next run is' if host.session.running else 'Runs are'} judged by {argument}."
 
