@@ -225,7 +225,8 @@ class Supervisor:
                 if why := hopeless or self._kept_from_resuming():
                     self.why = f"its check still fails, and {why}"
                     return code
-            self._note("resumed", text=one_line(words, 300))
+            told = one_line(f"it is told: {words}", 300) if ended.advice else "its check failed"
+            self._note("resumed", text="after a fault of its model" if words is GO_ON else told)
             self.resumes += 1
             session = self._headless.session_in(self._output()) or self._follower.stand.session
             command = self._headless.goes_on(self._command, self._program, session, words)
