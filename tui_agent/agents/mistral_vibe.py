@@ -8,16 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tui_agent.agents.dialect import (
-    Answers,
-    Dialect,
-    Fields,
-    Moment,
-    Record,
-    SettingsFile,
-    TomlRegistry,
-    decision,
-)
+from tui_agent.agents.dialect import Answers, Dialect, Fields, Moment, Record, SettingsFile, TomlRegistry
 from tui_agent.agents.headless import Headless, words
 from tui_agent.formats.importers.results import exited, failed, streams
 from tui_agent.formats.importers.transcript import Call, Result
@@ -56,7 +47,7 @@ DIALECT = Dialect(
     },
     fields=Fields(call="tool_call_id", lane=""),
     # It does not say that it goes on already, so it is not told to.
-    answers=Answers(note=_context, refuse=decision("deny")),
+    answers=Answers(note=_context, refuse=lambda _, reason: {"decision": "deny", "reason": reason}),
     result=_result,
     headless=Headless(
         resume=lambda session, prompt: [
