@@ -218,7 +218,7 @@ async def test_the_presets_stand_side_by_side_at_any_event(saved: Path, tmp_path
         nothing = "forge nothing · gigi nothing · funnelcanary nothing · hpd nothing · combined nothing"
         await until(pilot, lambda: nothing in shown(screen))
         await pilot.press("x")
-        said = "forge guide · gigi guide · funnelcanary nothing · hpd guide · combined guide"
+        said = "forge guide · gigi guide · funnelcanary nothing · hpd nothing · combined guide"
         await until(pilot, lambda: said in shown(screen))
 
 
