@@ -119,7 +119,7 @@ class AttemptsPane(StatePane):
             Span(f"{one_line(incident.tool)} ", f"{role} bold"),
             Span(subject_of(incident), role),
         )
-        return justified(left, (Span(_recovered_words(incident.times, same=same), role),), width)
+        return justified(left, (Span(_recovered_words(incident.times, width, same=same), role),), width)
 
     def _row(self, row: Row, telling: frozenset[str], width: int, pip_width: int, tool_width: int) -> Line:
         entry = row.entry
@@ -170,10 +170,11 @@ def _rows(state: RunState, recovered: Mapping[str, Incident]) -> list[Row]:
     return rows
 
 
-def _recovered_words(times: int, *, same: bool) -> str:
+def _recovered_words(times: int, width: int, *, same: bool) -> str:
     """Say how a call that failed so often was recovered."""
-    after = counted(times, "failure")
-    return f"worked after {after}" if same else f"solved another way, {after}"
+    if width < _WIDE:
+        return "works now" if same else "another way"
+    return f"worked after {counted(times, 'failure')}" if same else "solved in another way"
 
 
 def _messages(entries: Sequence[Row], width: int, rows: int) -> list[list[str]]:
