@@ -154,8 +154,8 @@ async def test_keys_and_arrows_give_the_same_decisions() -> None:
             (["enter"], "once"),
             (["right", "enter"], "session"),
             (["right", "right", "right", "enter", "enter"], "deny"),
-            (["down", "enter"], "session"),
-            (["down", "down", "up", "enter"], "session"),
+            (["down", "enter"], "always"),
+            (["down", "up", "enter"], "once"),
         ):
             asked = await console.card_for(console.ask())
             await console.press(*keys)
@@ -526,7 +526,7 @@ async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_
         asked = console.ask(others=(("bash(make *)",), ("bash",)))
         await console.card_takes_keys()
         assert "○ `make *`" not in console.shown()
-        await console.press("question_mark")
+        await console.press("question_mark", "enter")
         assert "○ `make *`" in console.shown()
         assert not asked.done()
         await console.choose("c")
@@ -553,7 +553,7 @@ async def test_a_reason_that_is_more_than_the_mode_stands_on_the_card_beside_the
             asked = await console.card_for(console.ask(why=why))
             assert ("asks because" in console.shown()) is shown
             assert "\x1b" not in console.shown()
-            await console.press("question_mark")
+            await console.press("question_mark", "enter")
             assert "a, w and g allow" in console.shown()
             asked.cancel()
             await console.until(lambda: console.card is None)
@@ -657,7 +657,7 @@ async def test_down_from_the_choices_moves_through_the_rules() -> None:
     async with live((200, 40)) as console:
         asked = console.ask(others=(("bash(make *)",), ("bash",)))
         await console.card_takes_keys()
-        await console.press("question_mark", "down")
+        await console.press("question_mark", "enter", "down")
         assert "● a, w and g allow bash(make *)" in console.shown()
         await console.press("down", "down", "down")
         assert "● a, w and g allow bash: every command" in console.shown()

@@ -16,7 +16,7 @@ from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
 from tui_agent.console.looks.hints import key_line
-from tui_agent.frontend.lines.approval import MORE, about, choices, is_dangerous, small_print, subject
+from tui_agent.frontend.lines.approval import about, choices, is_dangerous, small_print, subject
 from tui_agent.runtime.operator import ApprovalReply
 from tui_agent.terminal_text import reveal
 
@@ -66,12 +66,6 @@ class ApprovalCard(Card):
         acts = key in _AT_ONCE and self.stood_quiet()
         self._begun = key if acts else ""
         return acts
-
-    def on_choices_marked(self, event: Choices.Marked) -> None:
-        """The small print is there to be read, and decides nothing: its key shows it before Enter."""
-        super().on_choices_marked(event)
-        if event.choice == MORE and not self._subject_unseen:
-            self._open()
 
     def _open(self) -> None:
         """Show the small print below the subject, once that was read."""

@@ -62,7 +62,6 @@ _SAID = {
 }
 _LONGEST_WHY = 400
 """Characters of the reason why a call is asked about."""
-MORE = Choice("?", "more", "more")
 _LONGEST_RULE = 60
 """Characters of the name of a choice's rules, beyond which they are read behind `?`."""
 
@@ -99,11 +98,11 @@ def choices(asked: ApprovalAsked, rules: Sequence[str]) -> Iterable[Choice]:
         yield Choice("e", "edit", "edit")
         yield Choice("g", "… everywhere", "everywhere", lasting=True)
         yield from [Choice("c", "other rule", "other")] if asked.others else []
-        yield MORE
+        yield Choice("?", "more", "more")
         return
     yield Choice("n", "no", "deny")
     yield Choice("e", "edit", "edit")
-    yield from [MORE] if asked.why.startswith(_BY_MODE) else []
+    yield from [Choice("?", "more", "more")] if asked.why.startswith(_BY_MODE) else []
 
 
 def small_print(asked: ApprovalAsked, rules: Sequence[str], number: int) -> Iterable[Passage]:
