@@ -55,7 +55,7 @@ async def test_an_approved_plan_is_carried_out_in_the_same_run(tmp_path: Path) -
     assert replayed(live.session) == live.state
 
 
-@pytest.mark.parametrize("choice", ["skip", "partial", "stop", "continue"])
+@pytest.mark.parametrize("choice", ["keep", "skip", "partial", "stop", "continue"])
 async def test_a_plan_that_is_not_approved_is_the_answer(tmp_path: Path, choice: Any) -> None:
     operator = ScriptedOperator(answers=deque([EscalationReply(choice)]))
     live = await start_session(tmp_path, ["A plan."], operator=operator, approve="plan")

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
 
 Decision = Literal["once", "session", "always", "everywhere", "deny"]
-Choice = Literal["answer", "retry", "wait", "edit", "skip", "partial", "stop", "continue"]
+Choice = Literal["answer", "retry", "wait", "edit", "skip", "keep", "partial", "stop", "continue"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ class EscalationReply:
     """The answer to an escalation.
 
     answer: `text` goes to the model. retry: the blocked call may run once more. edit: the same with the
-    arguments in `input`. skip: go on without that call. partial, stop: end the run with a partial answer, as
+    arguments in `input`. skip: go on without that call. keep: the
+    plan is the answer of the run. partial, stop: end the run with a partial answer, as
     `partial` or `escalated`. continue: go on with the call withheld (only `--on-escalation continue`). For a
     model fault, `retry` tries again, with the model named in `text` if there is one; `wait` waits until the
     limit that was reached resets.

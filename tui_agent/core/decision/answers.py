@@ -20,6 +20,7 @@ _ANSWER_RULES = {
     "wait": Rule.OPERATOR_WAIT,
     "edit": Rule.OPERATOR_EDIT,
     "skip": Rule.OPERATOR_SKIP,
+    "keep": Rule.OPERATOR_ANSWER,
     "partial": Rule.OPERATOR_PARTIAL,
     "stop": Rule.OPERATOR_STOP,
 }

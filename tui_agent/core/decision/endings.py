@@ -39,9 +39,14 @@ def answered(state: RunState, answer: str) -> events.RunFinished:
     implicit, reason = state.recovery.of(ImplicitFailures), ""
     if implicit.unopened:
         reason = f"Answered without a single call, though the task names {implicit.unopened[0]}."
-    elif implicit.called and not state.metrics.tool_successes:
+    elif implicit.called and not state.metrics.tool_successes and _not_by_choice(state):
         reason = "Answered without a single successful tool call."
     return events.RunFinished(outcome=events.Outcome.ANSWERED, answer=answer, reason=reason)
+
+
+def _not_by_choice(state: RunState) -> bool:
+    """Tell whether calls failed, or nobody was there who could have denied or interrupted all of them."""
+    return state.metrics.tool_errors > 0 or not state.run.operator_present
 
 
 def ended_by(state: RunState, reached: events.VerdictReached) -> events.RunFinished:

@@ -149,7 +149,7 @@ class EscalationAnswered(Event):
 
     type: Literal["escalation_answered"] = "escalation_answered"
     id: str
-    choice: Literal["answer", "retry", "wait", "edit", "skip", "partial", "stop", "continue"]
+    choice: Literal["answer", "retry", "wait", "edit", "skip", "keep", "partial", "stop", "continue"]
     text: str = ""
     message: str = ""
     rule: str = ""
@@ -184,6 +184,7 @@ class EscalationAnswered(Event):
             "wait": "wait until it resets",
             "edit": "edited the call and retried it",
             "skip": "skip it",
+            "keep": "keep it as the answer",
             "partial": "end with a partial answer",
             "stop": "stop the run",
             "continue": "go on",

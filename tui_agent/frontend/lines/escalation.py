@@ -93,7 +93,7 @@ def choices_for(asked: EscalationRaised) -> list[Choice]:
         keyed = [one._replace(key=key) for key, one in zip(_STEP_KEYS, options, strict=False)]
         return [*keyed, *ends]
     if asked.source == ABOUT_PLAN:
-        return [*options, Choice("s", "keep it as the answer", "skip")]
+        return [*options, Choice("s", "keep it as the answer", "keep")]
     if asked.source == "model":
         wait = (
             []
