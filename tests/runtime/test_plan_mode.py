@@ -62,6 +62,9 @@ async def test_a_plan_that_is_not_approved_is_the_answer(tmp_path: Path, choice:
     finished = await live.run()
     assert (finished.outcome, finished.answer) == (events.Outcome.ANSWERED, "A plan.")
     assert live.state.session.approve is Approval.PLAN
+    (answer,) = live.of(events.EscalationAnswered)
+    assert answer.choice == choice
+    assert choice != "keep" or answer.in_words == "keep it as the answer"
     await live.close()
 
 

@@ -28,8 +28,7 @@ _AT_ONCE = frozenset("yn")
 
 
 class ApprovalCard(Card):
-    """`y` once, `a` for this session, `w` for good in this workspace, `g` in all of them, `c` by a narrower or wider
-    rule, `n` deny with a reason, `e` edit first, `?` what the rules cover."""
+    """The ways to answer are named by `choices`; `n` asks for a reason, `e` edits first, `c` takes another rule."""
 
     DEFAULT_CSS = """
     ApprovalCard {
