@@ -400,7 +400,7 @@ def test_blanks_do_not_push_the_rest_out_of_sight() -> None:
 @pytest.mark.parametrize("kind", ["ask", "escalate"])
 async def test_a_question_is_on_the_screen_at_every_size_and_before_open_panes(kind: str) -> None:
     words, keys = ("make 0", {"y", "a", "w"}) if kind == "ask" else ("read_file", {"r", "e", "s"})
-    wide = ("y once", "n deny") if kind == "ask" else ("r retry once", "x stop")
+    wide = ("y once", "n no") if kind == "ask" else ("r retry once", "x stop")
     async with live((80, 24)) as console:
         await console.press("f2")
         getattr(console, kind)()
