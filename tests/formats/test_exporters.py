@@ -483,24 +483,21 @@ def test_the_page_shows_the_curve_the_timeline_and_every_call(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("policy", "title", "threshold"),
-    [
-        ("combined", "Chance of the next step", "pivot 0.05"),
-        ("funnelcanary", "Confidence", "conclude 0.7"),
-    ],
+    ("policy", "threshold"), [("combined", ""), ("funnelcanary", ">conclude 0.7</text>")]
 )
-def test_the_curve_is_named_for_what_the_policy_shows(
-    policy: str, title: str, threshold: str, tmp_path: Path
+def test_the_curve_is_the_confidence_with_the_thresholds_at_which_the_policy_acts(
+    policy: str, threshold: str, tmp_path: Path
 ) -> None:
     page = export_session(load_transcript(samples.write(tmp_path, "claude_code"), policy).events, "html")
-    assert f"<h2>{title}</h2>" in page
-    assert f">{threshold}</text>" in page
+    assert "<h2>Confidence</h2>" in page
+    assert threshold in page
+    assert ("conclude 0.7" in page) == bool(threshold)
 
 
 @pytest.mark.parametrize("form", ["html", "markdown", "text"])
 def test_a_run_ends_with_what_became_of_its_failures(form: Format, tmp_path: Path) -> None:
     text = export_session(load_transcript(samples.write(tmp_path, "tau_bench"), "combined").events, form)
-    said = "2 calls (50% failed) · 1 failure (100% recovered) · worked round: 1"
+    said = "2 calls (50% failed) · 1 failure, recovered · worked round: 1"
     assert said in text.replace("\\", "")
 
 
