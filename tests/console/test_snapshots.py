@@ -64,6 +64,7 @@ from tui_agent.permissions.rules import PermissionRule, parse_rule
 from tui_agent.session.player import Player
 from tui_agent.session.replay import Replay
 from tui_agent.session.rewind import RewindPlan, RewindPoint
+from tui_agent.session.side_by_side import SideBySide
 from tui_agent.store.file_changes import FileChange
 from tui_agent.store.summary import SessionRow
 from tui_agent.tools.skills import BadSkill, Skill, Skills
@@ -508,6 +509,8 @@ async def test_a_first_start_looks_as_before(
 def _play(screen: ReplayScreen, story: Story) -> None:
     """Show the end of the story."""
     screen.player = Player(Replay.of(story.events))
+    screen.player.presets = SideBySide()
+    screen.player.presets.judge(screen.player.replay)
     screen.player.seek(screen.player.replay.length)
     screen.redraw()
 

@@ -67,10 +67,10 @@ class Scrubber(Widget):
         """The marks are those of the whole session; none are shown before."""
         self._width = 0
 
-    def show(self, player: Player, presets: Mapping[str, Level] | None) -> None:
-        """Show where the player is, and what the presets say there (None: not known yet)."""
+    def show(self, player: Player) -> None:
+        """Show where the player is, and what the presets say there."""
         self.set_class(self.app.size.height >= TALL, "-tall")
-        self._presets = preset_words(presets)
+        self._presets = preset_words(None if player.presets is None else player.presets.at(player.position))
         width = self.content_region.width
         ready = player.replay.ready
         if ready != self._whole or width != self._width or player.replay.length != self._length:

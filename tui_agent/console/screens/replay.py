@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from tui_agent.frontend.operator import AnyQuestion
     from tui_agent.frontend.startup import Recorded
     from tui_agent.session.replay import StopAt
-    from tui_agent.session.side_by_side import SideBySide
 
 READ_WAIT = 0.05
 """Seconds after which a player that ran ahead of the reading looks again."""
@@ -100,7 +99,6 @@ class ReplayScreen(DashboardScreen):
         super().__init__(arguments, mode, host)
         self.player: Player | None = None
         self.recorded: Recorded | None = None
-        self._presets: SideBySide | None = None
         self._scrubber: Scrubber | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._waiting: tuple[StopAt, bool] | None = None
@@ -206,8 +204,8 @@ class ReplayScreen(DashboardScreen):
                 self._more_read()
                 from tui_agent.session.side_by_side import SideBySide
 
-                self._presets = SideBySide()
-                await asyncio.to_thread(self._presets.judge, player.replay, lambda: not left)
+                player.presets = SideBySide()
+                await asyncio.to_thread(player.presets.judge, player.replay, lambda: not left)
         finally:
             left = True
         self._more_read()
@@ -236,7 +234,7 @@ class ReplayScreen(DashboardScreen):
         if player is None or self.dashboard is None or self.status is None or self._scrubber is None:
             return
         if not player.there:
-            self._scrubber.show(player, None)
+            self._scrubber.show(player)
             return
         try:
             state = player.state
@@ -249,8 +247,7 @@ class ReplayScreen(DashboardScreen):
         with self.app.batch_update():
             self.dashboard.show(state, now, still=still, questions=not self.asked)
             self.status.show(state, now)
-            presets = None if self._presets is None else self._presets.at(player.position)
-            self._scrubber.show(player, presets)
+            self._scrubber.show(player)
 
     def stands_still(self, state: RunState) -> bool:
         """Tell if time does not go on."""

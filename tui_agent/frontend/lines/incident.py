@@ -63,8 +63,8 @@ MODEL_LADDER: dict[str, Rung] = {
 """That of a failed model call, by rule."""
 
 
-_WIDE = 100
-"""Columns from which the counts are said in words."""
+_WITH_STEP, _WIDE = 70, 100
+"""Columns from which the end names its step, and from which the counts are said in words."""
 
 ROOMY = 30
 """Rows of the terminal from which the strip takes three of them; while a question is put, it takes one below that."""
@@ -154,31 +154,19 @@ def _fitted(parts: list[tuple[Span, ...]], width: int) -> Line:
 
 def _calm(state: RunState, width: int, *, alone: bool) -> Line:
     """Draw what stands: the question or the end, what became of the failures, and the confidence."""
-    from tui_agent.core.recovery.ring import ErrorRing
-
     ended, stuck, count = state.run.outcome, _stuck(state), tally(state)
     parts: list[tuple[Span, ...]] = []
     if stuck is not None:
         parts.append((stuck,))
     if ended is not None:
         sign = OUTCOMES[ended]
-        parts.append((Span(f"{sign.glyph} {sign.word} at step {state.run.iteration}", f"{sign.role} bold"),))
+        at = f" at step {state.run.iteration}" if width >= _WITH_STEP else ""
+        parts.append((Span(f"{sign.glyph} {sign.word}{at}", f"{sign.role} bold"),))
     elif count.open:
         names = dict.fromkeys(_named(problem) for problem in reversed(count.open))
         parts.append((Span(f"{EMPTY} {next(iter(names))} still fails", "warn"),))
     elif stuck is None:
-        slots = f"{' '.join(EMPTY for _ in state.recovery.of(ErrorRing).slots)} "
-        sign_of_well = (
-            Span(slots, "faint") if alone else Span("✓ " if state.run.number else f"{EMPTY} ", "ok")
-        )
-        well = (
-            "nothing fails now"
-            if count.failures
-            else "nothing failed"
-            if state.run.number
-            else "nothing has failed yet"
-        )
-        parts.append((sign_of_well, Span(well, "muted")))
+        parts.append(_well(state, failed=bool(count.failures), alone=alone))
     if count.failures:
         parts.append((Span(count.in_words(ended=ended is not None), "warn" if count.left else "muted"),))
     if ended is not None and count.open:
@@ -191,6 +179,18 @@ def _calm(state: RunState, width: int, *, alone: bool) -> Line:
     if state.note is not None:
         parts.append((Span(f"→ {_note_words(state)}", "note"),))
     return _fitted(parts, width)
+
+
+def _well(state: RunState, *, failed: bool, alone: bool) -> tuple[Span, ...]:
+    """Say that nothing fails; `alone`: behind the empty error ring."""
+    from tui_agent.core.recovery.ring import ErrorRing
+
+    begun = bool(state.run.number)
+    sign = Span("✓ ", "ok") if begun else Span(f"{EMPTY} ", "muted")
+    if alone:
+        sign = Span(f"{' '.join(EMPTY for _ in state.recovery.of(ErrorRing).slots)} ", "faint")
+    words = "nothing fails now" if failed else "nothing failed" if begun else "nothing has failed yet"
+    return sign, Span(words, "muted")
 
 
 def _stuck(state: RunState) -> Span | None:
