@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tui_agent.core.state import RunState
     from tui_agent.session.replay import Replay, StopAt
+    from tui_agent.session.side_by_side import SideBySide
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0)
 FRAME = 1 / 25
@@ -24,6 +25,8 @@ class Player:
     position: int = 0
     speed: float = 1.0
     playing: bool = False
+    presets: SideBySide | None = None
+    """What each preset says; None: it has not been judged."""
 
     def __post_init__(self) -> None:
         self.position = self._inside(self.position)
