@@ -23,14 +23,15 @@ from tui_agent.config.errors import ConfigError
 from tui_agent.config.keys import key_problem, written
 from tui_agent.config.settings import Settings, load_settings, user_config_file
 from tui_agent.console import panes
-from tui_agent.console.cards.approval import CHOICES as ANSWERS
 from tui_agent.console.screens.ask import LeaveScreen
 from tui_agent.console.screens.help import HelpScreen, command_rows, sections
 from tui_agent.console.screens.keys import KeyCapture, KeysScreen
 from tui_agent.console.screens.report import ReportScreen
-from tui_agent.core.events import EscalationRaised
+from tui_agent.core.events import ApprovalAsked, EscalationRaised
+from tui_agent.frontend.commands.command import key_label
 from tui_agent.frontend.commands.place_keys import PLACES
-from tui_agent.frontend.commands.registry import BACKWARDS, BINDABLE, BY_NAME, key_label, shown_key, use_keys
+from tui_agent.frontend.commands.registry import BACKWARDS, BINDABLE, BY_NAME, shown_key, use_keys
+from tui_agent.frontend.lines.approval import choices
 from tui_agent.frontend.lines.escalation import choices_for
 
 
@@ -68,11 +69,11 @@ def test_chosen_keys_outweigh_defaults_and_what_is_wrong_is_said() -> None:
         "alt+s",
         "F6",
     ]
-    remarks = use_keys({"diff": "f11", "plan": "f11", "diif": "f12", "policy": "f9"})
+    remarks = use_keys({"diff": "f11", "plan": "f11", "diif": "f12", "profile": "f9"})
     assert [BY_NAME[name].pressed for name in ("diff", "plan")] == ["f11", ""]
     assert "diff has it" in remarks[0]
     assert "did you mean diff?" in remarks[1]
-    assert "no action policy" in remarks[2]
+    assert "no action profile" in remarks[2]
     use_keys({})
     assert all(command.pressed == command.key for command in BINDABLE)
     pressed = [command.key for command in BINDABLE if command.key]
@@ -229,7 +230,8 @@ def test_the_letters_of_cards_stand_with_the_keys_of_cards() -> None:
         for source in sources
     ]
     letters = {choice.key for each in asked for choice in choices_for(each)}
-    letters |= {choice.key for choice in ANSWERS}
+    approval = ApprovalAsked(id="a1", call_id="c1", tool="bash", input={}, others=(("bash(x)",),))
+    letters |= {choice.key for choice in choices(approval, ("bash(make)",))}
     known = {name for key in PLACES["card"].keys for name in key.keys.split(",")}
     assert letters - known == set()
 

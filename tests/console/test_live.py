@@ -497,10 +497,10 @@ async def test_commands_are_offered_and_completed_while_they_are_typed() -> None
 
     async with live() as console:
         await console.type("/pol")
-        assert "/policy NAME" in console.shown()
+        assert "/policy [NAME]" in console.shown()
         await console.press("tab")
-        assert console.prompt == "/policy "
-        await console.type("for")
+        assert console.prompt == "/policy"
+        await console.type(" for")
         await console.press("enter")
         await console.until(lambda: ("policy", "forge") in console.session.done)
         await console.type("/pol")
@@ -1015,7 +1015,7 @@ def test_a_line_is_a_command_and_its_argument(line: str, name: str, argument: st
     [
         ("/", "There is no command"),
         ("/polcy", "/policy"),
-        ("/policy", "/policy NAME"),
+        ("/profile", "/profile NAME"),
         ("/xyzzy", "/help"),
         ("/step now", "/step takes no argument"),
     ],

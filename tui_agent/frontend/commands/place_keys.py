@@ -146,6 +146,7 @@ PLACES: dict[str, Place] = {
                 "c",
                 "Approval: what the lasting answers allow, from exactly this call to every call of the tool",
             ),
+            _read("small-print", "?", "Approval: the small print, what the lasting answers cover"),
             Key(
                 "escalation",
                 "1,2,3,4,5,6,7,8,9,r,e,s,f,u,p,x,c,n,w,t",
