@@ -108,7 +108,7 @@ async def main() -> None:
             "HOME": home,
             "XDG_RUNTIME_DIR": home,
             "OPENAI_API_KEY": "none",
-            "OPENAI_LIKE_API_KEY": "none",
+            "AZURE_API_KEY": "none",
             **places,
         }
         async with OpenAIServer(text("Hello.")) as server:
