@@ -115,11 +115,10 @@ async def main() -> None:
             run = [*PROGRAM, "run", "Say hello.", *CALLS, server.url]
             through_litellm(Path(home), server.url)
             trees = {"": str(ROOT), **{f", {Path(tree).name}": tree for tree in options.tree}}
-            # A tree before there were two clients has no key that forces one: it is measured as it comes.
-            ways: list[tuple[str, tuple[str, ...]]] = [
-                ("", ()),
-                (", litellm", ("--profile", "through-litellm")),
-            ]
+            # A tree before there were two clients has no key that forces one.
+            by_name = (", litellm by its name", ("--model", "azure/local"))
+            forced = (", litellm", ("--profile", "through-litellm"))
+            ways: list[tuple[str, tuple[str, ...]]] = [("", ()), by_name, forced]
             for _ in range(options.rounds):
                 seconds.setdefault("import openai", []).append(await import_openai(plain))
                 for name, tree in trees.items():

@@ -161,7 +161,7 @@ async def test_no_answer_is_lost_changed_or_misread(about: str, begins: str, ans
     desk = Desk(lambda: EscalationCard(EscalationQuestion(asked), []))
     async with desk.run_test() as pilot:
         field, choices = desk.card.query_one(AnswerField), desk.card.query_one(Choices)
-        for _ in range(80):
+        for _ in range(answers):
             keys = typed(chance)
             first, choice = text_of(keys), meant.get(keys[0] if isinstance(keys[0], str) else "")
             taken = choice if len(keys) == 1 else None

@@ -14,6 +14,7 @@ from tui_agent.core import events
 from tui_agent.core.recovery.form import FormErrors
 from tui_agent.core.recovery.ring import ErrorRing
 from tui_agent.core.recovery.rules import Rule
+from tui_agent.core.recovery.streak import ErrorStreak
 from tui_agent.session.own_run import carried_out
 
 PYTHON = f"{sys.executable} -B"

@@ -90,8 +90,8 @@ async def test_a_wrong_key_is_mended_in_the_session_and_kept_in_the_keyring_alon
     async with console(tmp_path, OPENAI_API_KEY=WRONG) as session:
         failed = await run(session)
         assert failed.outcome is Outcome.MODEL_FAILED
-        assert session.state.recovery.faults.last is not None
-        assert "/login" in session.state.recovery.faults.last.fault.advice
+        assert session.state.recovery.of(ModelFaults).last is not None
+        assert "/login" in session.state.recovery.of(ModelFaults).last.fault.advice
         assert session.models.key_variable() == "OPENAI_API_KEY"
         said = await session.models.log_in("OPENAI_API_KEY", RIGHT)
         assert "keyring of this system" in said

@@ -104,7 +104,10 @@ class Permissions:
         """
         if uses is None:
             uses = OF_RULES.get(tool, {"url": Use.SENDS} if isinstance(arguments.get("url"), str) else {})
-        language()  # loading it takes its time, and is part of no judgement
+        # Loading these takes its time, and is part of no judgement.
+        language()
+        tables()
+        risks()
         look = self._look()
         given = {name: use for name, use in uses.items() if name in arguments}
         if Use.READS in uses.values() and Use.READS not in given.values():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
@@ -16,8 +15,8 @@ OF_RULES: Mapping[str, Uses] = MappingProxyType(
         if (reaching := {key: use for key, use in facts.uses.items() if use is not Use.SAYS})
     }
 )
-"""The names that rules are written with, and what each means. A rule for one of them is about every tool with that use:
-who may not read a file by `read_file` may not by another tool."""
+"""The names that rules are written with, and the meaning of each. A rule for one of them is about every tool with that
+use: who may not read a file by `read_file` may not by another tool."""
 _DEEPEST = 100
 """Lists within lists; JSON that is nested deeper is not read."""
 

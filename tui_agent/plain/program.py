@@ -390,7 +390,7 @@ class PlainConsole:
         return servers is not None and names_a_server(text, servers.rows())
 
     async def submit(self, text: str, typed: str | None = None, model: str = "") -> None:
-        """Send a message (see `running.submit`); where it cannot be sent, that is said.
+        """Send a message (see `running.submit`); say so if it cannot be sent.
 
         Images are sent if `typed`, the operator's own part of it (None: all), names them.
         """

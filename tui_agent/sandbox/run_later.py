@@ -1,6 +1,6 @@
 """Files that programs outside run or obey later, of their own accord: git, shells, editors, agents.
 
-Here is where they are looked for; their names are in `obeyed`. What became of them during a command is judged in
+This module finds them; their names are in `obeyed`. Changes to them during a command are judged in
 `watch`.
 """
 

@@ -40,7 +40,7 @@ class OwnRun:
         self._task: asyncio.Task[events.OwnCommandEnded] | None = None
 
     async def finish(self) -> str:
-        """Wait for what it printed, as the model reads it; of one that was interrupted the end, and that it was."""
+        """Wait for its output, as the model reads it; of one that was interrupted the end, with a line that says so."""
         self._task = asyncio.ensure_future(carried_out(self._session, self.command, self._add))
         try:
             await asyncio.wait({self._task})

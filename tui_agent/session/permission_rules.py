@@ -10,7 +10,7 @@ from tui_agent.config.settings import Settings
 from tui_agent.config.user_file import UserFile
 from tui_agent.core import events
 from tui_agent.core.names import Decision
-from tui_agent.permissions.judge import Judgement
+from tui_agent.permissions.findings import Judgement
 from tui_agent.permissions.rules import PermissionRule, parse_rule
 from tui_agent.runtime.approvals import Approvals
 from tui_agent.store.audit import rule_uses

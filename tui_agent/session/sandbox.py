@@ -17,7 +17,8 @@ from tui_agent.sandbox.inside import in_words
 from tui_agent.sandbox.left_behind import WorkspaceRecord
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.sandbox.named import names_in
-from tui_agent.sandbox.taken_back import TakenBack, Watch
+from tui_agent.sandbox.taken_back import TakenBack
+from tui_agent.sandbox.watch import Watch
 from tui_agent.session.sandboxes import for_server, sandbox_policy
 from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.recorder import SessionRecorder

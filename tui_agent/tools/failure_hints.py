@@ -31,8 +31,9 @@ _LOOKED_AT = 4_000
 _LINE = 400
 _MOST_LINES = 160
 _CONFIGURED_LINE, _CONFIGURED_LINES = 200, 40
-"""Bounds of the lines that the patterns of a configuration see: so long, and so many. With the bounds on the patterns
-themselves (`config.sections.HintRule`) none can take noticeable time."""
+"""Bounds of the lines of an error that the patterns of a configuration see: so long, and so many. With the bounds on
+the patterns themselves (`config.sections.HintRule`) none can take noticeable time.
+"""
 _LONGEST = 500
 _LONGEST_CALL = 300
 _SMALL_FILE = 200_000

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 

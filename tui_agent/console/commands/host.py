@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.console.commands.panes import ScreenPanes
 from tui_agent.console.commands.tabs import ScreenTabs
-from tui_agent.console.panes.pane import LinePane
+from tui_agent.console.panes.pane import StatePane
 from tui_agent.frontend.commands.dispatch import Dispatcher
 from tui_agent.frontend.commands.host import ChosenSession, ForkFrom, Report, Shown
 from tui_agent.frontend.commands.showing import explain

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from textual.app import SuspendNotSupported
 from textual.binding import Binding
 
-from tui_agent.console.commands.shown import OPENING, ShownCommands
-from tui_agent.frontend.commands import session_commands
-from tui_agent.frontend.commands.registry import BY_NAME, UnknownCommandError, parse, shown_key
-from tui_agent.frontend.commands.session_commands import OF_A_SESSION, Answer
-from tui_agent.frontend.commands.view import Confirmation, LiveView, RewindChoice, Waiting, Written
+from tui_agent.console.commands.host import ConsoleHost
+from tui_agent.frontend.commands.dispatch import command_behind, names_command, said_of_command_behind
+from tui_agent.frontend.commands.host import Confirmation, RewindChoice, Waiting, Written
+from tui_agent.frontend.commands.registry import BY_NAME, shown_key
+from tui_agent.frontend.commands.running import rewrite_note, send_now, submit, with_servers
+from tui_agent.frontend.commands.shown import ShownSession
 from tui_agent.frontend.lines.passages import Row
 from tui_agent.store.errors import SessionError
 

@@ -20,21 +20,15 @@ if TYPE_CHECKING:
 class ScreenPanes:
     """The panes of a screen (`PaneHost`)."""
 
-    places = (*PANE_NAMES, "prompt")
+    @property
+    def places(self) -> Sequence[str]:
+        """Names that `jump` takes."""
+        return (*(facts.name for facts in panes.pane_facts()), "prompt")
 
     def __init__(self, screen: DashboardScreen, settings: Callable[[], Settings]) -> None:
         """`settings` raises `ValueError` as long as there are none."""
         self._screen = screen
         self._settings = settings
-        self.own: Mapping[str, Callable[[str], Answer]] = {
-            "theme": self._theme,
-            "panes": self._panes,
-            "view": self._view,
-            "next-pane": self._next_pane,
-            "jump": self._jump,
-            "card": self._card,
-            "find": self._find,
-        }
         self._sought = ""
         """The text that was found last."""
 
@@ -112,14 +106,9 @@ class ScreenPanes:
             raise ValueError(f"There is no pane {place}. There are {', '.join(self.places)}.")
         self._screen.focus_pane(place)
 
-    def _jump(self, pane: str) -> Answer:
-        """Go to a pane by name, or choose one by its letter."""
-        if not pane:
-            return self._jump_to()
-        if pane not in jump_targets():
-            raise ValueError(f"There is no pane {pane}. There are {', '.join(jump_targets())}.")
-        self._screen.focus_pane(pane)
-        return ""
+    def go_to_card(self) -> None:
+        """Go to the card that waits."""
+        self._screen.go_to_card()
 
     async def find(self, text: str) -> None:
         """Find a text in the conversation, and go to its place."""

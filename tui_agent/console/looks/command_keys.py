@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from textual.binding import Binding, BindingType
 
 from tui_agent.console.looks.hints import Hint
+from tui_agent.frontend.commands.command import key_label
 from tui_agent.frontend.commands.place_keys import PLACES
-from tui_agent.frontend.commands.registry import BINDABLE, BY_NAME, Command, key_label
+from tui_agent.frontend.commands.registry import BINDABLE, BY_NAME, AnyCommand
 
 _OF_TABS = (("next-tab", "next tab"), ("inbox", "inbox"))
 """Commands that the last line shows too if there are several tabs, and their words."""

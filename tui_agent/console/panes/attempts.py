@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tui_agent.call_names import short_input, telling_arguments
+from tui_agent.call_names import subject_of, telling_arguments
 from tui_agent.console.looks.pane_facts import PaneFacts
 from tui_agent.console.panes.pane import Asked, StatePane, newest_rule, not_used, nothing
 from tui_agent.core.projections.tally import with_lanes

@@ -21,17 +21,12 @@ from textual.message import Message
 from textual.widget import Widget
 
 from tui_agent.console import panes
-from tui_agent.console.looks.splash import (
-    LOW_HEIGHT,
-    TINY_HEIGHT,
-    UNFOLDED_HEIGHT,
-    UNFOLDED_WIDTH,
-    WIDE_WIDTH,
-)
+from tui_agent.console.looks.pane_facts import CONVERSATION, SLIM_WIDTH, UNFOLDED_HEIGHT, UNFOLDED_WIDTH
+from tui_agent.console.looks.splash import LOW_HEIGHT, TINY_HEIGHT
 from tui_agent.console.panes import pane_sizes
 from tui_agent.console.panes.density import Density
 from tui_agent.console.panes.foot import LOW, Foot
-from tui_agent.console.panes.pane import LinePane
+from tui_agent.console.panes.pane import StatePane
 from tui_agent.console.panes.pane_sizes import Layout, PaneSizes
 from tui_agent.core.evolve import evolve
 from tui_agent.frontend.lines.incident import is_calm
@@ -147,7 +142,7 @@ class Dashboard(Vertical):
         super().__init__(id="dashboard")
         self._frame = ConversationFrame()
         self._card_host: Foot | None = None
-        self._frame.border_title = Content("Conversation")
+        self._frame.border_title = Content(CONVERSATION.title)
         self._column = RecoveryColumn(id="recovery")
         self._panes: list[StatePane] = []
         self.conversation: panes.ConversationPane | None = None

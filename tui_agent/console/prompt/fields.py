@@ -10,7 +10,7 @@ from textual.strip import Strip
 from textual.widgets import Input, TextArea
 
 from tui_agent.console.looks.command_keys import bindings
-from tui_agent.console.prompt.keys_in_order import KeysInOrder
+from tui_agent.console.terminal.keys_in_order import KeysInOrder
 from tui_agent.console.terminal.timers import once
 from tui_agent.terminal_text import sanitize_paste
 

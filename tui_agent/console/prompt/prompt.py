@@ -18,7 +18,7 @@ from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
 
 from tui_agent.console.looks.command_keys import bindings
-from tui_agent.console.looks.hints import MARK, key_line
+from tui_agent.console.looks.hints import MARK, key_line, mode_line
 from tui_agent.console.looks.splash import PLACEHOLDER
 from tui_agent.console.prompt.completion import Completions
 from tui_agent.console.prompt.fields import NEW_LINE_KEYS, TextField

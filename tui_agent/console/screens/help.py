@@ -15,8 +15,9 @@ from textual.binding import BindingType
 from tui_agent.console.looks.command_keys import closing
 from tui_agent.console.panes import PlanLine, pane_facts
 from tui_agent.console.screens.report import ReportScreen
+from tui_agent.frontend.commands.command import key_label
 from tui_agent.frontend.commands.place_keys import key_rows
-from tui_agent.frontend.commands.registry import COMMANDS, REPLAY_ACTIONS, key_label, shown_key
+from tui_agent.frontend.commands.registry import COMMANDS, REPLAY_ACTIONS, shown_key
 from tui_agent.frontend.lines.glyphs import CALL_STATES, LEVELS, MODES, TIMELINE
 from tui_agent.frontend.lines.incident import LADDER, MODEL_LADDER
 from tui_agent.frontend.lines.styled import Line, Span, fit, pad, width_of, wrap

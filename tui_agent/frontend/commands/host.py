@@ -265,6 +265,8 @@ class PaneHost(Protocol):
     async def jump(self, place: str) -> None:
         """Go to a place; with no name, to one that is chosen."""
 
+    def go_to_card(self) -> None: ...
+
     async def find(self, text: str) -> None:
         """Find a text in the conversation, and go to its place."""
 

@@ -28,11 +28,11 @@ class Theme(Command["ScreenHost"]):
 class Panes(Command["ScreenHost"]):
     name = "panes"
     help = (
-        "Recovery panes: strip (a line), side (beside the conversation; 45%: so wide), full (the whole screen), reset "
-        "(their own sizes); alone: the next form"
+        "Recovery panes: line (the strip alone), auto (beside the conversation, slim until something fails), wide "
+        "(45%: so wide), full (the whole screen), reset (their own sizes); alone: the next form"
     )
     argument = "[FORM]"
-    values = ("strip", "side", "full", "reset")
+    values = ("line", "auto", "wide", "full", "reset")
     key = "f2"
     replay = screen = early = True
 
@@ -77,6 +77,17 @@ class Jump(Command["ScreenHost"]):
 
     async def do(self, host: ScreenHost, argument: str) -> str:
         await host.panes.jump(argument)
+        return ""
+
+
+class Card(Command["ScreenHost"]):
+    name = "card"
+    help = "Go to the card that waits, also to one in another tab; without one, wait no longer for the model"
+    key = "f8"
+    replay = screen = early = True
+
+    def do(self, host: ScreenHost, argument: str) -> str:
+        host.panes.go_to_card()
         return ""
 
 

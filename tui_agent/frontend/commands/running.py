@@ -74,7 +74,7 @@ class Interrupt(Command["SessionHost"]):
 
 class SkipWait(Command["SessionHost"]):
     name = "skip-wait"
-    help = "Wait no longer for a server that is away or busy: call the model again now (F8)"
+    help = "Wait no longer for a server that is away or busy: call the model again now"
 
     def do(self, host: SessionHost, argument: str) -> str:
         return "" if host.session.skip_wait() else "No call of the model waits."

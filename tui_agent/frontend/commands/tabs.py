@@ -44,7 +44,7 @@ class Tabs(Command["ScreenHost"]):
 
 class Tab(Command["ScreenHost"]):
     name = "tab"
-    help = "Go to a tab by its number (Alt+1 to Alt+9)"
+    help = "Go to a tab by its number"
     argument = "N"
     replay = screen = early = True
 
@@ -54,7 +54,7 @@ class Tab(Command["ScreenHost"]):
 
 class NextTab(Command["ScreenHost"]):
     name = "next-tab"
-    help = "Go to the next tab (^PgDn; the one before: ^PgUp)"
+    help = "Go to the next tab"
     key = "ctrl+n"
     replay = screen = early = True
 
