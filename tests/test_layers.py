@@ -51,7 +51,6 @@ FLOORS = (
     {"fleet"},
     {"frontend"},
     {"console", "plain"},
-    {"serve"},
     {"cli"},
     {"lab"},
     {"__main__"},
@@ -62,8 +61,8 @@ MCP = ("mcp", "mcp_types", "httpx2", "anyio")
 ONLY_IN = {
     "litellm": ("models",),
     "jinja2": ("formats",),
-    "textual_serve": ("serve",),
-    "aiohttp": ("serve",),
+    "textual_serve": ("console",),
+    "aiohttp": ("console",),
     "pyarrow": ("lab",),
     "duckdb": ("lab",),
     **dict.fromkeys(("dask", "distributed"), ("cluster",)),

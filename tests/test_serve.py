@@ -20,7 +20,7 @@ from tests.console.terminal import LIMIT, ROOT
 from tests.tools.box import wait_until
 from tui_agent.cli import main
 from tui_agent.cli.serve import console_arguments
-from tui_agent.serve import Address, ConsoleServer, refusal
+from tui_agent.console.serve import Address, ConsoleServer, refusal
 
 PATHS = ("/", "/ws", "/static/js/textual.js", "/static/", "/download/x", "/nothing")
 
@@ -148,7 +148,7 @@ async def test_a_console_whose_tab_was_closed_is_waited_for_when_the_server_ends
 
 
 async def test_a_console_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_agent.serve.PATIENCE", 0.5)
+    monkeypatch.setattr("tui_agent.console.serve.PATIENCE", 0.5)
     pid = tmp_path / "pid"
     async with served(f"echo $$ > {pid}; exec sleep 600") as address:
         cookies = {address.cookie_name: address.cookie}

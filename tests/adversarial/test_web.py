@@ -17,7 +17,7 @@ from tests.test_serve import address as address
 from tests.tools.box import Box
 from tests.tools.web_server import WebServer, moved, page, read_here
 from tui_agent.config.sections import WebSettings
-from tui_agent.serve import Address
+from tui_agent.console.serve import Address
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.registry import default_tools
 from tui_agent.tools.tool import ToolOutput

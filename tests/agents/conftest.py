@@ -29,7 +29,7 @@ attempt = open(own).read().count("\\n")
 play = json.load(open(here + "/play.json"))
 play = play[work] if work else play
 name = "s" + (work or "1")
-session, last, number = here + f"/.claude/projects/work/{{name}}.jsonl", None, 0
+session, last, number = here + f"/.claude/projects/proj/{{name}}.jsonl", None, 0
 
 
 def record(kind, content, **fields):

@@ -50,6 +50,8 @@ def test_all_is_calm_ten_steps_after_the_last_open_failure(story: Story, calm: b
 def test_a_question_of_recovery_ends_the_calm_and_an_approval_does_not() -> None:
     asked = after(True).add(events.EscalationRaised(id="e1", source="stuck", question="It goes in circles."))
     assert not is_calm(asked.state)
+    own = after(True).add(events.EscalationRaised(id="e1", source="ask_operator", question="Which file?"))
+    assert is_calm(own.state), "nothing has failed"
     approval = after(True).add(
         events.ApprovalAsked(id="a1", call_id="c9", tool="bash", input={"command": "make"})
     )

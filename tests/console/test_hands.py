@@ -46,7 +46,7 @@ def test_an_answer_that_begins_with_the_letter_of_a_choice_arrives_whole(
     terminal = start(*arguments(tmp_path))
     terminal.shows("The agent asks", "Which file?", "Esc prompt")
     terminal.send("s")
-    terminal.shows("▸ s skip, decide yourself · Enter does it  type on for an answer")
+    terminal.shows("▸ s skip, decide yourself · Enter does it")
     terminal.send("hop/pricing.py, please")
     terminal.shows("shop/pricing.py, please", "Esc prompt")
     terminal.send("\r")

@@ -143,7 +143,7 @@ def test_a_command_and_its_value_are_completed(command: list[str], env: dict[str
     terminal = Terminal(command, {**env, "TERM": "xterm"}, (120, 40))
     try:
         said(terminal, "Type a task", "> ")
-        terminal.send("/poli\tfunn\t\n")
+        terminal.send("/poli\t funn\t\n")
         said(terminal, "Runs are judged by funnelcanary.")
         terminal.send("/rewi\t un\t\n")
         said(terminal, "There is nothing to go back to")

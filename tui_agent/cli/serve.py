@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
     """Serve until Ctrl+C."""
     namespace = parser().parse(arguments)
     try:
-        from tui_agent.serve import refusal, run_server
+        from tui_agent.console.serve import refusal, run_server
     except ModuleNotFoundError as missing:
         raise UsageError(
             f"agent-tui serve needs the package {missing.name}, which is not installed.\n"

@@ -63,7 +63,8 @@ def approval(asked: ApprovalAsked) -> Dialogue[ApprovalReply]:
         return (yield from _held(asked))
     question = [
         of_lane(f"Allow {reveal(asked.tool)}?", asked.lane),
-        *indented(shown([*approval_text.subject(asked.preview, asked.input), *approval_text.about(asked)])),
+        *indented(shown(approval_text.subject(asked.preview, asked.input))),
+        *indented(map(_in_ascii, shown(approval_text.about(asked)))),
     ]
     offers, offer = (asked.rules, *asked.others), 0
     lasting: dict[str, Literal["session", "always", "everywhere"]] = (
@@ -132,7 +133,12 @@ def _small_print(asked: ApprovalAsked, rules: Sequence[str], offer: int) -> list
 def _ways(asked: ApprovalAsked, rules: Sequence[str]) -> str:
     """The answers, in the words of the card."""
     named = (f"{choice.key} {reveal(choice.label)}" for choice in approval_text.choices(asked, rules))
-    return f"{' · '.join(named)} (n REASON: no, with a reason; ? reads it again)"
+    return _in_ascii(f"{' · '.join(named)}. n REASON: no, with a reason; ? reads it again.")
+
+
+def _in_ascii(text: str) -> str:
+    """Write our own signs as every terminal and screen reader has them."""
+    return text.replace(" · ", ", ").replace("…", "...")
 
 
 def arguments(before: Mapping[str, Any]) -> Dialogue[dict[str, Any] | None]:

@@ -86,16 +86,16 @@ class Bash:
         )
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
-        """The whole command, its folder, and its time limit."""
+        """The whole command, and its time limit."""
         if arguments.get("background"):
             limit = (
                 f"for at most {arguments['timeout']:g} s"
                 if "timeout" in arguments
                 else "as long as the session"
             )
-            return f"{arguments['command']}\n\n(in {workspace.root}, in the background, {limit})"
+            return f"{arguments['command']}\n\n(in the background, {limit})"
         timeout = float(arguments.get("timeout", self.timeout))
-        return f"{arguments['command']}\n\n(in {workspace.root}, for at most {timeout:g} s)"
+        return f"{arguments['command']}\n\n(for at most {timeout:g} s)"
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
         """The output of a command that ended with exit code 0, or that searched and found nothing.

@@ -38,9 +38,8 @@ BARE = 7
 
 WAY_BACK = key_line(("Esc", "prompt"), ("^C", "interrupt"))
 _READING = key_line(("PgDn", "read on"), ("End", "last"))
-_LABEL = 28
-"""Cells of a choice's words at the lower edge."""
-"""The keys are the prompt's, and the card is answered by others."""
+_LABEL, _EDGE = 28, 4
+"""Cells of a choice's words at the lower edge, and those of the edge that no words take."""
 
 
 class Card(Vertical):
@@ -136,7 +135,10 @@ class Card(Vertical):
     def _mark_hint(self, choice: Choice) -> Content:
         label = one_line(choice.label, _LABEL)
         what = Content.styled(f"{MARK} {f'{choice.key} {label}'.strip()} · ", "bold")
-        return what + key_line(("Enter", "does it"), ("type on", f"for {self.typing_on}"))
+        whole = what + key_line(("Enter", "does it"), ("type on", f"for {self.typing_on}"))
+        return (
+            whole if whole.cell_length <= self.size.width - _EDGE else what + key_line(("Enter", "does it"))
+        )
 
     def on_choices_marked(self, event: Choices.Marked) -> None:
         """Say at the lower edge what Enter would do."""

@@ -13,10 +13,10 @@ from tui_agent.console.looks.hints import key_line
 from tui_agent.frontend.commands.registry import shown_key
 from tui_agent.frontend.lines.glyphs import spinner
 from tui_agent.quantities import whole_seconds
-from tui_agent.session.own_run import OwnRun
 from tui_agent.terminal_text import revealed_line, sanitize
 
 if TYPE_CHECKING:
+    from tui_agent.session.own_run import OwnRun
     from tui_agent.session.session import Session
 
 SHOWN = 5
@@ -33,6 +33,8 @@ class OwnCommand:
 
     async def carry_out(self, command: str, session: Session) -> None:
         """Run it; what it printed goes to the model with the next message."""
+        from tui_agent.session.own_run import OwnRun  # not before the prompt is there
+
         self.run = OwnRun(command, session)
         self._changed()
         try:

@@ -77,9 +77,9 @@ def is_calm(state: RunState) -> bool:
     from tui_agent.core.recovery.ring import ErrorRing
 
     incidents, verdict = state.metrics.incidents, state.verdict
-    if state.escalation is not None or state.recovery.of(ErrorRing).filled:
+    if _asks_about_failures(state) or state.recovery.of(ErrorRing).filled:
         return False
-    if any(lane.escalation is not None or lane.metrics.incidents.open for lane in state.lanes.values()):
+    if any(_asks_about_failures(lane) or lane.metrics.incidents.open for lane in state.lanes.values()):
         return False
     if state.running and verdict is not None and verdict.level.rank >= Level.PIVOT.rank:
         return False
@@ -88,6 +88,10 @@ def is_calm(state: RunState) -> bool:
     if recovered and (end := recovered[-1].recovery) is not None:
         last.append(end.iteration)
     return all(state.run.iteration - step >= CALM_AFTER for step in last)
+
+
+def _asks_about_failures(state: RunState) -> bool:
+    return state.escalation is not None and state.escalation.source not in OF_NO_FAILURE
 
 
 def incident_lines(state: RunState, width: int, *, roomy: bool, alone: bool = False) -> list[Line]:
