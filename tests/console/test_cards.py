@@ -579,7 +579,7 @@ async def test_the_card_of_a_command_says_where_it_runs_and_what_it_reaches_and_
             await console.card_takes_keys()
             shown = console.shown()
             assert "in ~/shop · sandbox: no network" in shown
-            assert ("by its words it reaches this folder alone" in shown) is not bool(reaches)
+            assert ("its words name nothing outside of this folder" in shown) is not bool(reaches)
             assert ("DANGER: it runs what it downloads" in shown) is bool(reaches)
             assert console.card.has_class("-danger") is bool(reaches)
             if not reaches:

@@ -110,6 +110,15 @@ def test_the_reach_of_a_command_is_read_from_its_words(
     assert {f"{one.kind}: {one.text}" for one in reach_of(command, tmp_path)} == reached
 
 
+@pytest.mark.parametrize(
+    "command", ["$CMD x", 'eval "$x"', "sudo $x", 'bash -c "$X"', "a" * 200_000, "$(" * 300]
+)
+def test_a_command_that_cannot_be_read_whole_is_never_said_to_stay_in_its_folder(
+    command: str, tmp_path: Path
+) -> None:
+    assert {"unread", "danger"} & {one.kind for one in reach_of(command, tmp_path)}
+
+
 def test_any_command_is_looked_at_without_an_error(tmp_path: Path) -> None:
     for command in (
         "",

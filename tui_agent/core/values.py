@@ -239,10 +239,10 @@ class VerdictRecord(Value):
 class Reach(Value):
     """Something that a call reaches beyond the files of its folder, in words for whoever is asked."""
 
-    kind: Literal["danger", "deletes", "replaces", "network", "outside"]
+    kind: Literal["danger", "unread", "deletes", "replaces", "network", "outside"]
     """The gravest first."""
     text: str
-    """The names of what it reaches; of a danger, all that is said."""
+    """The names of what it reaches; of a danger and of an unread part, all that is said."""
 
 
 class HeldFile(Value):

@@ -19,7 +19,7 @@ from tui_agent.core.values import Reach
 from tui_agent.permissions.budget import MARGIN_OF_THE_GRAMMAR, JudgementBudget
 from tui_agent.permissions.commands import Reading, SimpleCommand, Word, read_command
 from tui_agent.permissions.network_programs import DOWNLOADERS, SENDERS, hosts_of, reaches_network, sends
-from tui_agent.permissions.programs import SINKS
+from tui_agent.permissions.programs import SINKS, hides_its_program
 from tui_agent.permissions.taken_away import aims
 from tui_agent.secret_names import named_like_a_secret
 from tui_agent.shell_programs import SHELLS, base_name, interprets, shell_code, unwrapped
@@ -28,7 +28,8 @@ from tui_agent.shell_syntax import LONGEST, syntax_tree, text_of, too_many
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-Kind = Literal["danger", "deletes", "replaces", "network", "outside"]
+Kind = Literal["danger", "unread", "deletes", "replaces", "network", "outside"]
+_UNREAD = Reach(kind="unread", text="not all of it can be read: it may reach anything")
 _MOST = 4
 """Names of one kind that are said."""
 _DEEPEST = 3
@@ -55,10 +56,11 @@ _SHELLS_BEHIND = re.compile(r"-[a-z]*[ec]|--(?:sh-)?exec|(?i:exec|system):.*")
 def reach_of(command: str, root: Path) -> tuple[Reach, ...]:
     """Say what a command that begins in `root` reaches, the gravest first; () if its words name nothing. Blocks."""
     if len(command) > LONGEST or too_many(command):
-        return ()
+        return (_UNREAD,)
     look = _Look(command, Path(os.path.realpath(root)), 0)
+    dangers = [Reach(kind="danger", text=text) for text in dict.fromkeys(look.dangers())]
     return (
-        *(Reach(kind="danger", text=text) for text in dict.fromkeys(look.dangers())),
+        *(dangers or ([_UNREAD] if look.is_unread else [])),
         *_named("deletes" if _DELETERS.search(command) else "replaces", look.losses()),
         *_named("network", look.network()),
         *_named("outside", look.outside()),
@@ -93,6 +95,11 @@ class _Look:
             return []
         given = [_given(_behind(one.words)) for one in self.reading.commands]
         return [_Look(text, self.root, self.depth + 1, self.loaded) for text in given if text]
+
+    @property
+    def is_unread(self) -> bool:
+        """True if a part of it could not be read, or does not name the program that it runs."""
+        return self.reading.unread or any(hides_its_program(one) for one in self.reading.commands)
 
     def dangers(self) -> Iterator[str]:
         yield from self._fed()

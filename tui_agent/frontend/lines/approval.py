@@ -48,6 +48,7 @@ def held_whole(held: Sequence[HeldFile]) -> Iterable[Passage]:
 
 _ROLES = {
     "danger": "bold error",
+    "unread": "warn",
     "deletes": "error",
     "replaces": "warn",
     "network": "warn",
@@ -55,6 +56,7 @@ _ROLES = {
 }
 _SAID = {
     "danger": "DANGER: it {}",
+    "unread": "{}",
     "deletes": "deletes: {}",
     "replaces": "writes over: {}",
     "network": "network: {}",
@@ -73,7 +75,7 @@ def about(asked: ApprovalAsked) -> Iterable[Passage]:
     for one in asked.reaches:
         yield Passage(_SAID[one.kind].format(revealed_line(one.text)), _ROLES[one.kind])
     if asked.place and not asked.reaches and asked.tool == COMMAND_TOOL:
-        yield Passage("by its words it reaches this folder alone", "muted")
+        yield Passage("its words name nothing outside of this folder", "muted")
     if asked.why and not asked.why.startswith(_BY_MODE):
         yield Passage(f"asks because: {one_line(asked.why, _LONGEST_WHY)}", "warn")
 
@@ -82,7 +84,7 @@ _BY_MODE = "--approve "
 
 
 def is_dangerous(asked: ApprovalAsked) -> bool:
-    """Tell whether the card of a call warns by its frame."""
+    """Tell if the card of a call warns by its frame."""
     return any(one.kind == "danger" for one in asked.reaches)
 
 
