@@ -12,10 +12,12 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
-from tui_agent.cli.options import Parser, UsageError
-from tui_agent.config.errors import ConfigError, nearest
+from tui_agent.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from tui_agent.cli.options import Parser
 
 OK = 0
 INTERNAL_ERROR = 1
@@ -68,8 +70,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except UsageError as error:
         return _report(str(error), USAGE)
-    except ConfigError as error:
-        return _report(error.message, USAGE)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -79,11 +79,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else OK
     except Exception as bug:  # noqa: BLE001 - people get words, not a traceback
-        return _report_fault(bug)
+        return _report_error(bug)
     return code
 
 
 def _dispatch(arguments: list[str]) -> int:
+    if not arguments:
+        # The first paint does not wait for a parser that has nothing to parse.
+        from tui_agent.cli.opening import open_console
+        from tui_agent.frontend.arguments import ConsoleArguments
+
+        return open_console(ConsoleArguments())
     place = _first_word(arguments)
     if place is not None and arguments[place] in COMMANDS:
         name = arguments.pop(place)
@@ -126,6 +132,7 @@ def _refuse_misspelt_command(word: str) -> None:
         # Commands begin with a small letter; "Explain" is a task.
         return
     from tui_agent.cli.sessions import VERBS
+    from tui_agent.config.errors import nearest
 
     near = f"sessions {word}" if word in VERBS else nearest(word, COMMANDS, 0.75)
     if near is not None:
@@ -135,8 +142,12 @@ def _refuse_misspelt_command(word: str) -> None:
         )
 
 
-def _report_fault(fault: Exception) -> int:
-    """Report a fault of a session or of the system in words, and anything else as a bug."""
+def _report_error(fault: Exception) -> int:
+    """Report what is wrong with a configuration, a session or the system in words, and anything else as a bug."""
+    from tui_agent.config.errors import ConfigError
+
+    if isinstance(fault, ConfigError):
+        return _report(fault.message, USAGE)
     if os.environ.get("AGENT_TUI_DEBUG"):
         raise fault
     from tui_agent.formats.importers.transcript import TranscriptError

@@ -6,8 +6,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tui_agent.cli.console import config_path, open_console
-from tui_agent.cli.options import Parser, UsageError, add_console_options, add_run_options, overrides
+from tui_agent.cli.errors import UsageError
+from tui_agent.cli.opening import config_path, open_console
+from tui_agent.cli.options import Parser, add_console_options, add_run_options, overrides
 from tui_agent.config.errors import nearest
 
 _EXAMPLE = """

@@ -8,7 +8,8 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
-from tui_agent.cli.options import Parser, UsageError
+from tui_agent.cli.errors import UsageError
+from tui_agent.cli.options import Parser
 from tui_agent.rule_book import Section, book_path, read_book
 
 _EXAMPLE = """

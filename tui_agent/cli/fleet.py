@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from tui_agent.cli.console import config_path, open_console
+from tui_agent.cli.errors import UsageError
+from tui_agent.cli.opening import config_path, open_console
 from tui_agent.cli.options import (
     Parser,
-    UsageError,
     add_cluster_option,
     add_console_options,
     add_place_options,
@@ -115,7 +114,7 @@ def main(arguments: Sequence[str]) -> int:
             raise UsageError(
                 f"agent-tui fleet watch: {options.folder} is no folder. Name a folder of sessions."
             )
-        return open_console(replace(console, watched_folder=options.folder.resolve()))
+        return open_console(console._replace(watched_folder=options.folder.resolve()))
     if not options.tasks.is_file():
         raise UsageError(
             f"agent-tui fleet: {options.tasks} is no file. Name a file with one task on each line."
@@ -132,7 +131,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     if options.print or options.plain or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return _print(start, options.output)
-    return open_console(replace(console, fleet=start))
+    return open_console(console._replace(fleet=start))
 
 
 def _print(start: FleetArguments, form: str) -> int:

@@ -25,8 +25,9 @@ from tui_agent.agents.installing import (
     to_install,
     to_uninstall,
 )
+from tui_agent.cli.errors import UsageError
 from tui_agent.cli.hook import add_advice_options
-from tui_agent.cli.options import Parser, UsageError, add_place_options, one_of, overrides
+from tui_agent.cli.options import Parser, add_place_options, one_of, overrides
 from tui_agent.config.settings import Settings, load_settings
 from tui_agent.quantities import age
 from tui_agent.terminal_text import one_line

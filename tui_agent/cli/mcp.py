@@ -11,7 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tui_agent.cli.options import Parser, UsageError, add_place_options, amount, one_of, overrides, take_verb
+from tui_agent.cli.errors import UsageError
+from tui_agent.cli.options import Parser, add_place_options, amount, one_of, overrides, take_verb
 from tui_agent.config.errors import ConfigError, nearest
 from tui_agent.config.mcp_servers import (
     WORKSPACE_FILE,

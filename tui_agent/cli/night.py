@@ -10,7 +10,8 @@ from tui_agent.agents.dialects import DIALECTS
 from tui_agent.agents.morning import as_html, as_markdown, as_text, reports
 from tui_agent.agents.night import Task, nights
 from tui_agent.agents.supervision import GO_ON
-from tui_agent.cli.options import Parser, UsageError, add_place_options, one_of, overrides
+from tui_agent.cli.errors import UsageError
+from tui_agent.cli.options import Parser, add_place_options, one_of, overrides
 from tui_agent.config.settings import load_settings
 
 _FORMS = {"text": as_text, "markdown": as_markdown, "html": as_html}

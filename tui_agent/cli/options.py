@@ -13,16 +13,13 @@ from itertools import takewhile
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from tui_agent.cli.errors import UsageError
 from tui_agent.cli.foreign_options import here
 from tui_agent.config.errors import nearest
 from tui_agent.core.names import APPROVALS, ON_LIMIT, POLICIES, REASONING_EFFORTS, SANDBOX_MODES
 
 if TYPE_CHECKING:
     from tui_agent.agents.check import Goal
-
-
-class UsageError(Exception):
-    """The command line cannot be understood. Exit code 2."""
 
 
 class Parser(argparse.ArgumentParser):

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from tui_agent.cli.options import Parser, UsageError, add_place_options, one_of, overrides, take_verb
+from tui_agent.cli.errors import UsageError
+from tui_agent.cli.options import Parser, add_place_options, one_of, overrides, take_verb
 from tui_agent.config.settings import Settings, load_settings
 from tui_agent.core.names import APPROVALS, Decision
 from tui_agent.core.tool_facts import COMMAND_TOOL

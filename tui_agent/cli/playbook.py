@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tui_agent.cli.options import Parser, UsageError, add_place_options, overrides, take_verb
+from tui_agent.cli.errors import UsageError
+from tui_agent.cli.options import Parser, add_place_options, overrides, take_verb
 from tui_agent.config.settings import Settings, load_settings
 from tui_agent.formats.importers.load import find_transcripts
 from tui_agent.formats.importers.transcript import TranscriptError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tui_agent.cli.console import config_path, open_console
+from tui_agent.cli.opening import config_path, open_console
 from tui_agent.cli.options import Parser, add_console_options, add_run_options, overrides
 
 _EXAMPLE = """

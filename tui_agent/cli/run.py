@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_agent.cli.errors import UsageError
 from tui_agent.cli.interrupts import sigterm_interrupts
 from tui_agent.cli.options import (
     Parser,
-    UsageError,
     add_check_options,
     add_run_options,
     amount,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tui_agent import installed
-from tui_agent.cli.options import Parser, UsageError, add_console_options, add_run_options, place
+from tui_agent.cli.errors import UsageError
+from tui_agent.cli.options import Parser, add_console_options, add_run_options, place
 
 _EXAMPLE = """
 agent-tui serve --model openai/gpt-5

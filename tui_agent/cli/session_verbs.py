@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from tui_agent.cli.options import UsageError
+from tui_agent.cli.errors import UsageError
 from tui_agent.cli.session_rows import as_facts, as_json, as_table
 from tui_agent.disk import replace_whole, user_path
 from tui_agent.formats.exporters import export_session

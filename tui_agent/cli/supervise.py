@@ -19,9 +19,9 @@ from tui_agent.agents.notices import HASTE, PATIENCE, Notices
 from tui_agent.agents.shift import Shift, TasksError, laid_out, read_tasks
 from tui_agent.agents.supervision import INTERRUPTED, PARTIAL, Limits, Supervisor
 from tui_agent.agents.waiting import Clock, moment
+from tui_agent.cli.errors import UsageError
 from tui_agent.cli.options import (
     Parser,
-    UsageError,
     add_check_options,
     add_place_options,
     add_policy_option,

@@ -8,15 +8,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tui_agent.cli.console import config_path, open_console
-from tui_agent.cli.options import (
-    Parser,
-    UsageError,
-    add_console_options,
-    add_place_options,
-    add_policy_option,
-    overrides,
-)
+from tui_agent.cli.errors import UsageError
+from tui_agent.cli.opening import config_path, open_console
+from tui_agent.cli.options import Parser, add_console_options, add_place_options, add_policy_option, overrides
 from tui_agent.config.settings import Settings, load_settings
 from tui_agent.core.recovery.policy import preset
 from tui_agent.formats.importers.load import is_session

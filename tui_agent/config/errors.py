@@ -6,9 +6,8 @@ repeats a value that could be a secret.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 PROVIDER_KEYS = {
     "anthropic": "ANTHROPIC_API_KEY",
@@ -43,8 +42,7 @@ class ConfigError(Exception):
         self.problems = problems
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """One thing that is wrong: the place (a file, a variable, an option), the key, what is allowed there."""
 
     where: str
@@ -76,7 +74,9 @@ def nearest(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
     folded = name.lower().replace("-", "_").replace(" ", "_")
     if folded in known:
         return known[folded]
-    close = difflib.get_close_matches(folded, list(known), n=1, cutoff=cutoff)
+    from difflib import get_close_matches
+
+    close = get_close_matches(folded, list(known), n=1, cutoff=cutoff)
     return known[close[0]] if close else None
 
 

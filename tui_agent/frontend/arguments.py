@@ -7,11 +7,10 @@ painted; the values become `Settings` only after the first paint.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tui_agent import untrusted_files
@@ -31,14 +30,13 @@ class Newest(Enum):
 LATEST: Final = Newest.LATEST
 
 
-@dataclass(frozen=True)
-class ConsoleArguments:
+class ConsoleArguments(NamedTuple):
     """One start of the console.
 
     At most one of `task`, `demo`, `replay`, `watch` and `resume` is set; with none, the console waits for a message.
     """
 
-    overrides: dict[str, object] = field(default_factory=dict)
+    overrides: Mapping[str, object] = MappingProxyType({})
     """Option values from the command line, by the name of their setting."""
     config: Path | None = None
     """`--config`: read instead of the user's own file."""
@@ -68,8 +66,7 @@ class ConsoleArguments:
 
     def opening(self, chosen: ChosenSession, without: frozenset[str] = frozenset()) -> ConsoleArguments:
         """To open another session as this start would, but for the options in `without`."""
-        return replace(
-            self,
+        return self._replace(
             fleet=None,
             watched_folder=None,
             follow=False,
@@ -90,8 +87,8 @@ class ConsoleArguments:
             now = {"model": session.state.session.model, "api_base": session.settings.api_base}
             start = {"model": session.settings.model, "api_base": overrides.get("api_base")}
             overrides |= {key: value for key, value in now.items() if value and value != start[key]}
-        begun = replace(self, demo=None, resume=None, replay=None, at_event=0, at_words=())
-        return replace(begun, overrides=overrides, task=task or None)
+        begun = self._replace(demo=None, resume=None, replay=None, at_event=0, at_words=())
+        return begun._replace(overrides=overrides, task=task or None)
 
 
 def in_browser() -> bool:
@@ -151,6 +148,12 @@ def _in_file(config: Path | None) -> Mapping[str, Any]:
 
     path = config or user_config_path("agent-tui", appauthor=False) / "config.toml"
     try:
-        return tomllib.loads(untrusted_files.content(path, _LARGEST).decode())
+        text = untrusted_files.content(path, _LARGEST).decode()
     except (OSError, ValueError):
+        return {}
+    import tomllib  # the first paint waits for it only if there is a file to read
+
+    try:
+        return tomllib.loads(text)
+    except ValueError:
         return {}

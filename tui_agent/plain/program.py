@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from getpass import getpass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -587,7 +587,7 @@ class PlainConsole:
         if not isinstance(chosen, Offer):
             return False
         taken = {"model": chosen.model, **({"api_base": chosen.api_base} if chosen.api_base else {})}
-        self.arguments = replace(self.arguments, overrides={**self.arguments.overrides, **taken})
+        self.arguments = self.arguments._replace(overrides={**self.arguments.overrides, **taken})
         return True
 
 

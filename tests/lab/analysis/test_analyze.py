@@ -12,7 +12,7 @@ import pytest
 
 from tests.formats import agent_records, samples
 from tests.formats.samples import TRAJECTORIES
-from tui_agent.cli.options import UsageError
+from tui_agent.cli.errors import UsageError
 from tui_agent.core.events import Failure, FailureKind
 from tui_agent.core.names import POLICIES
 from tui_agent.lab.analysis.patterns import joined, pattern_of

@@ -7,9 +7,9 @@ of Textual's. A wrong key or value is named with the file, the key and what is a
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from platformdirs import user_config_path
 from textual.color import Color, ColorParseError
@@ -55,8 +55,7 @@ class ThemeError(ValueError):
     """A theme file that cannot be used; the message says what, why and what is allowed."""
 
 
-@dataclass(frozen=True)
-class ThemeProblem:
+class ThemeProblem(NamedTuple):
     """A file that was left out, and why."""
 
     path: Path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_agent.config.settings import load_settings
@@ -49,10 +48,10 @@ async def choose_model(screen: DashboardScreen) -> ConsoleArguments | None:
         await screen.app.learn_themes()
         await screen.ask(ThemeGallery(screen.app.user_file(settings)))
     if chosen == DEMO:
-        return replace(arguments, demo="recovery", task=None)
+        return arguments._replace(demo="recovery", task=None)
     if not isinstance(chosen, Offer):
         return None
     overrides = {**arguments.overrides, "model": chosen.model}
     if chosen.api_base:
         overrides["api_base"] = chosen.api_base
-    return replace(arguments, overrides=overrides)
+    return arguments._replace(overrides=overrides)

@@ -10,7 +10,6 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -281,10 +280,10 @@ class FleetScreen(DashboardScreen):
         if there is not None:
             self.app.show_tab(there)
             return
-        arguments = replace(self.arguments, fleet=None, watched_folder=None)
+        arguments = self.arguments._replace(fleet=None, watched_folder=None)
         own = self.fleet is not None
         self.app.open_tab(
-            replace(arguments, replay=path, follow=True) if own else replace(arguments, watch=(path,))
+            arguments._replace(replay=path, follow=True) if own else arguments._replace(watch=(path,))
         )
 
     @work(group="commands")

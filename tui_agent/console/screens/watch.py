@@ -9,7 +9,6 @@ import asyncio
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,9 +66,9 @@ class WatchScreen(FollowedScreen):
         self.app.attend(watching.settings)
         self.follow(watching)
         first, *others = self.arguments.watch
-        self.arguments = replace(self.arguments, watch=(first,))
+        self.arguments = self.arguments._replace(watch=(first,))
         for path in others:
-            self.app.open_tab(replace(self.arguments, watch=(path,)))
+            self.app.open_tab(self.arguments._replace(watch=(path,)))
 
     # --- what comes -----------------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from this list. What each does stands on its class.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from tui_agent.frontend.commands import choosing, lending, panes, rewind, running, sessions, showing, tabs
@@ -118,6 +117,8 @@ def use_keys(chosen: Mapping[str, str]) -> list[str]:
 
 
 def _no_action(name: str) -> str:
+    from difflib import get_close_matches
+
     near = get_close_matches(name, [command.name for command in BINDABLE], n=1, cutoff=0.4)
     return f"[keys]: there is no action {name} that a key can have{f'; did you mean {near[0]}?' if near else '.'}"
 

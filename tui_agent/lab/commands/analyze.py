@@ -11,8 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self, TextIO
 
+from tui_agent.cli.errors import UsageError
 from tui_agent.cli.interrupts import sigterm_interrupts
-from tui_agent.cli.options import Parser, UsageError, add_cluster_option, say_of_open_cluster
+from tui_agent.cli.options import Parser, add_cluster_option, say_of_open_cluster
 from tui_agent.cluster import ClusterError
 from tui_agent.core.names import POLICIES
 from tui_agent.lab.analysis import table

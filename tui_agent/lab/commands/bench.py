@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tui_agent.cli.errors import UsageError
 from tui_agent.cli.interrupts import sigterm_interrupts
-from tui_agent.cli.options import Parser, UsageError, add_cluster_option, overrides, say_of_open_cluster
+from tui_agent.cli.options import Parser, add_cluster_option, overrides, say_of_open_cluster
 from tui_agent.cluster import ClusterError
 from tui_agent.config.settings import load_settings
 from tui_agent.lab.bench.behaviours import BEHAVIOURS
