@@ -10,15 +10,21 @@ from typing import Any
 from tui_agent.formats.importers.anthropic_messages import AnthropicMessages
 from tui_agent.formats.importers.atif import ATIF
 from tui_agent.formats.importers.claude_code import ClaudeCode
+from tui_agent.formats.importers.claude_stream import ClaudeStream, QwenStream
 from tui_agent.formats.importers.codex import Codex
+from tui_agent.formats.importers.codex_exec import CodexExec
 from tui_agent.formats.importers.copilot_cli import CopilotCLI
 from tui_agent.formats.importers.gemini_cli import GeminiCLI
+from tui_agent.formats.importers.gemini_stream import GeminiStream
+from tui_agent.formats.importers.kimi_code import KimiCode
 from tui_agent.formats.importers.mini_swe_agent import MiniSWEAgent
 from tui_agent.formats.importers.mistral_vibe import MistralVibe, MistralVibeStore
 from tui_agent.formats.importers.openai_messages import OpenAIMessages
 from tui_agent.formats.importers.opencode import OpenCode
 from tui_agent.formats.importers.openhands import OpenHands, OpenHandsResults
 from tui_agent.formats.importers.own import OwnSession
+from tui_agent.formats.importers.pi import Pi
+from tui_agent.formats.importers.qwen_code import QwenCode
 from tui_agent.formats.importers.reading import Recording
 from tui_agent.formats.importers.step_reader import Format
 from tui_agent.formats.importers.swe_agent import SWEAgent
@@ -28,10 +34,17 @@ from tui_agent.quantities import counted
 
 FORMATS: tuple[type[Format], ...] = (
     OwnSession,
+    QwenCode,
     ClaudeCode,
+    QwenStream,
+    ClaudeStream,
     Codex,
+    CodexExec,
     CopilotCLI,
     GeminiCLI,
+    GeminiStream,
+    KimiCode,
+    Pi,
     OpenCode,
     ATIF,
     OpenHands,

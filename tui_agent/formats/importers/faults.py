@@ -37,7 +37,8 @@ def classified(message: str, status: int | None = None, *, now: datetime | None 
 
 
 _UNKNOWN_TOOL = re.compile(
-    r"\b(?:unknown|no such|invalid) (?:tool|function)\b|\bno tool named\b", re.IGNORECASE
+    r"\b(?:unknown|no such|invalid) (?:tool|function)\b|\bno tool named\b|\btool \S{1,80} (?:was )?not found\b",
+    re.IGNORECASE,
 )
 _NO_CALL = re.compile(
     r"\bno tool calls?\b|\bdid not (?:use|include) any (?:tool|function) calls?\b|\bfound 0 actions?\b",

@@ -32,6 +32,8 @@ from tui_agent.formats.importers.values import (
 _FRAME = re.compile(r"\A<untrusted_context>\n|\n</untrusted_context>.*\Z", re.DOTALL)
 _EXIT = re.compile(r"^Exit Code: (\d{1,9})$", re.MULTILINE)
 _AROUND = re.compile(r"^(?:Exit Code|Process Group PGID|Background PIDs): .*$\n?|^Output: ", re.MULTILINE)
+COMMAND = "run_shell_command"
+_EXITED = re.compile(r"Command exited with code: (\d{1,9})\b")
 _BLOCKED = "Tool execution blocked:"
 _INJECTED = ("<session_context>", "System: Potential loop detected")
 
@@ -179,3 +181,13 @@ def result_of_text(call: Call, text: str, error: str = "", *, invalid: bool = Fa
         result = judged(call, text, None, error or None)
         return replace(result, kind=FailureKind.INVALID_TOOL_CALL) if invalid else result
     return exited(call, text, None, int(code[1]))
+
+
+def result_of_output(call: Call, text: str) -> Result:
+    """How a call has ended that printed this, and that is a success to Gemini CLI: a command's exit code is said if it
+    printed nothing.
+    """
+    if call.name != COMMAND:
+        return judged(call, text, None, None)
+    code = _EXITED.match(text)
+    return Result("unknown", text) if code is None else exited(call, text, None, int(code[1]))

@@ -122,6 +122,13 @@ class StepReader(ABC):
         self.add(turn)
         return turn
 
+    def open_turn(self, at: float | None) -> Turn:
+        """The newest reply, to which more is added, or a new one if a call of it has ended."""
+        if not isinstance(last := self.last, Turn) or last.results:
+            return self.turn(at, model=self.transcript.model)
+        self.touch(last)
+        return last
+
     def call(self, turn: Turn, key: str, name: str, given: Any) -> Call:
         """`turn` asks for a call; `given` as for `Call.of`."""
         call = Call.of(key, name, given)
@@ -225,6 +232,26 @@ class Format(StepReader):
     def lanes(self) -> list[Transcript]:
         """The conversations: the main one first, then its sub-agents; or the runs of a file that holds many."""
         return [self.transcript, *(agent.transcript for agent in self.agents.values())]
+
+
+class Branching(Format):
+    """A format whose records name the record before them: the operator goes back by a record behind an earlier one."""
+
+    def __init__(self, report: ImportReport) -> None:
+        super().__init__(report)
+        self._stands: dict[str, int] = {"": 0}
+        """By a record's id, how many steps stand with it."""
+
+    def follow(self, before: str) -> None:
+        """The next record stands behind the record `before`: what came after that was left."""
+        stand = self._stands.get(before, len(self.transcript.steps))
+        if left := len(self.transcript.steps) - stand:
+            self.report.skip("step of an abandoned branch", left)
+            self.forget(stand)
+
+    def stand(self, key: str) -> None:
+        """The record `key` was read."""
+        self._stands[key] = len(self.transcript.steps)
 
 
 class Runs(Format):

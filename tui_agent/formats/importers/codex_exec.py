@@ -1,0 +1,130 @@
+"""What `codex exec --json` prints: items that are started and completed, without times and without the task.
+
+Calls that Codex refused before they ran (of a tool that it does not have) are in no item.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tui_agent.formats.importers.faults import classified
+from tui_agent.formats.importers.reading import Record
+from tui_agent.formats.importers.results import exited, judged
+from tui_agent.formats.importers.step_reader import Format, used
+from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Remarked, Result, Turn
+from tui_agent.formats.importers.values import (
+    code_at,
+    content_text,
+    joined,
+    object_at,
+    objects_at,
+    text_at,
+    value_at,
+)
+
+_MOMENTS = frozenset({"item.started", "item.updated", "item.completed"})
+_CALLS = frozenset({"command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call"})
+
+
+class CodexExec(Format):
+    """One conversation."""
+
+    name = "Codex CLI stream"
+
+    def __init__(self, report: ImportReport) -> None:
+        super().__init__(report)
+        self._begins = False
+        """A turn has begun: what comes is of no earlier reply."""
+
+    @classmethod
+    def knows(cls, record: Record) -> bool:
+        """The start of a thread, or an item."""
+        return (record.get("type") == "thread.started" and "thread_id" in record) or (
+            record.get("type") in _MOMENTS and "type" in object_at(record, "item")
+        )
+
+    def take(self, record: Record) -> None:
+        match record.get("type"):
+            case "thread.started":
+                self.about(record, id="thread_id")
+                self.calls.clear()  # a thread that is resumed counts its items anew
+            case "turn.started":
+                self._begins = True
+            case "turn.completed":
+                if isinstance(turn := self.last, Turn):
+                    used(turn, record.get("usage"), "input_tokens", "output_tokens")
+                    self.touch(turn)
+            case "turn.failed" | "error":
+                words = text_at(record, "error", "message") or text_at(record, "message")
+                self.add(Faulted(classified(words)))
+            case kind if kind in _MOMENTS:
+                self._item(object_at(record, "item"), over=kind == "item.completed")
+            case kind:
+                self.not_known(kind, record)
+
+    def _item(self, item: Record, *, over: bool) -> None:
+        match item.get("type"):
+            case kind if kind in _CALLS:
+                self._call(item, over=over)
+            case "agent_message" | "reasoning" if over:
+                self._text(item)
+            case "error":
+                self.add(Remarked(text_at(item, "message"), None, "warning"))
+            case "todo_list" | "agent_message" | "reasoning":
+                self.leave_out(item.get("type"))
+            case kind:
+                self.not_known(kind, item)
+
+    def _reply(self) -> Turn:
+        begins, self._begins = self._begins, False
+        return self.turn(None) if begins else self.open_turn(None)
+
+    def _text(self, item: Record) -> None:
+        turn, text = self._reply(), text_at(item, "text")
+        if item.get("type") == "reasoning":
+            turn.reasoning = joined(turn.reasoning, text)
+        else:
+            turn.text = joined(turn.text, text)
+
+    def _call(self, item: Record, *, over: bool) -> None:
+        key = text_at(item, "id")
+        if key not in self.calls:
+            self.call(self._reply(), key, _name(item), _given(item))
+        if over:
+            self.end(key, _result, item)
+
+
+def _name(item: Record) -> str:
+    match item.get("type"):
+        case "command_execution":
+            return "exec_command"
+        case "file_change":
+            return "apply_patch"
+        case "mcp_tool_call":
+            return f"{text_at(item, 'server')}__{text_at(item, 'tool')}"
+    return text_at(item, "tool") or "web_search"
+
+
+def _given(item: Record) -> Any:
+    if "command" in item:
+        return {"cmd": text_at(item, "command")}
+    names = ("changes", "query", "prompt")
+    return item.get("arguments") or {name: item[name] for name in names if name in item}
+
+
+def _result(call: Call, item: Record) -> Result:
+    error, status = content_text(item.get("error")), item.get("status")
+    text = text_at(item, "aggregated_output") or content_text(value_at(item, "result", "content")) or error
+    code = code_at(item, "exit_code")
+    if status == "declined":
+        return Result("denied", text, None, text or "denied by the operator")
+    if code is not None:
+        return exited(call, text, None, code)
+    if error or status == "failed":
+        return judged(call, text, None, text or "failed")
+    if status != "completed" and item.get("type") != "web_search":
+        return Result("unknown", text)
+    paths = tuple(text_at(change, "path") for change in objects_at(item, "changes"))
+    result = judged(call, text, None, None)
+    return replace(result, changed=paths) if paths else result
