@@ -52,7 +52,7 @@ def _is_result(kind: str) -> bool:
     return kind in RESULTS or kind.endswith("_tool_result")
 
 
-class _BlockReader(MessageReader):
+class BlockReader(MessageReader):
     """Messages of one conversation."""
 
     def take(self, message: Record) -> None:
@@ -131,7 +131,7 @@ class AnthropicMessages(OpenAIMessages):
     """One conversation, or many with what stands around each."""
 
     name = "Anthropic messages"
-    conversation = _BlockReader
+    conversation = BlockReader
 
     @classmethod
     def matches(cls, recording: Recording) -> bool:

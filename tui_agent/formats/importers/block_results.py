@@ -9,7 +9,7 @@ import re
 from tui_agent.formats.importers.reading import Record
 from tui_agent.formats.importers.results import exit_message, failure_in, judged
 from tui_agent.formats.importers.transcript import Call, Result
-from tui_agent.formats.importers.values import content_text, object_at, parsed, text_at, value_at
+from tui_agent.formats.importers.values import content_text, object_at, objects_at, parsed, text_at, value_at
 
 _LONGEST_OBJECT = 100_000
 _DENIED = ("The user denied this operation", "The user declined", "User has rejected", "The user rejected")
@@ -29,7 +29,11 @@ def result_of_block(call: Call, block: Record, at: float | None) -> Result:
     told = block.get("toolResult")
     if told is None:
         content = block.get("content")
-        failed = block.get("is_error") is True or text_at(content, "type").endswith("_error")
+        failed = (
+            block.get("is_error") is True
+            or text_at(content, "type").endswith("_error")
+            or any(part.get("success") is False for part in objects_at(block, "content"))  # Cline
+        )
         return result_of_text(call, content_text(content), at, failed=failed)
     if error := text_at(told, "error"):
         return result_of_text(call, error, at, failed=True)

@@ -1,6 +1,7 @@
-"""OpenCode's database as a source: one session of it, and those of its sub-agents, row by row as they change.
+"""The databases of OpenCode, Crush and goose as sources: one session, and those of its sub-agents, row by row as they
+change.
 
-It is opened for reading only (`untrusted_files.database`): the name of a session in it is `opencode.db/ID`.
+They are opened for reading only (`untrusted_files.database`): the name of a session in one is `opencode.db/ID`.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent import untrusted_files
@@ -17,20 +19,72 @@ from tui_agent.formats.importers.values import object_at, parsed
 
 _MOST_SESSIONS = 10_000
 """The newest of a database that are listed."""
-_ROWS = """
+
+
+@dataclass(frozen=True)
+class _Schema:
+    """The tables of an agent's database."""
+
+    agent: str
+    tables: frozenset[str]
+    """By these it is known."""
+    sessions: str
+    """Lists the sessions, but for those of sub-agents: id, milliseconds since the epoch, folder; the newest first."""
+    rows: str
+    """Lists the rows of a session that changed `:since`: table, id, owner, session, milliseconds since the epoch, place
+    among the others, when it was changed (by a number that grows), data.
+    """
+
+
+_OPENCODE = _Schema(
+    "OpenCode",
+    frozenset({"session", "message", "part"}),
+    "SELECT id, time_updated, directory FROM session WHERE parent_id IS NULL ORDER BY time_updated DESC",
+    """
 WITH RECURSIVE family(id) AS (
     SELECT id FROM session WHERE id = :session
     UNION SELECT session.id FROM session JOIN family ON session.parent_id = family.id
 )
-SELECT 'session', id, '', id, time_created, time_updated,
+SELECT 'session', id, '', id, time_created, time_created, time_updated,
     json_object('id', id, 'parentID', parent_id, 'directory', directory, 'title', title)
     FROM session WHERE id IN family AND time_updated >= :since
-UNION ALL SELECT 'message', id, '', session_id, time_created, time_updated, data
+UNION ALL SELECT 'message', id, '', session_id, time_created, time_created, time_updated, data
     FROM message WHERE session_id IN family AND time_updated >= :since
-UNION ALL SELECT 'part', id, message_id, session_id, time_created, time_updated, data
+UNION ALL SELECT 'part', id, message_id, session_id, time_created, time_created, time_updated, data
     FROM part WHERE session_id IN family AND time_updated >= :since
-"""
-_NEWEST = "SELECT id FROM session WHERE parent_id IS NULL ORDER BY time_updated DESC LIMIT 1"
+""",
+)
+_CRUSH = _Schema(
+    "Crush",
+    frozenset({"sessions", "messages", "files"}),
+    "SELECT id, updated_at * 1000, '' FROM sessions WHERE parent_session_id IS NULL ORDER BY updated_at DESC",
+    """
+WITH RECURSIVE family(id) AS (
+    SELECT id FROM sessions WHERE id = :session
+    UNION SELECT sessions.id FROM sessions JOIN family ON sessions.parent_session_id = family.id
+)
+SELECT 'session', id, '', id, created_at * 1000, 0, updated_at, json_object('title', title)
+    FROM sessions WHERE id IN family AND updated_at >= :since
+UNION ALL SELECT 'message', id, role, session_id, created_at * 1000, rowid, updated_at,
+    json_object('model', model, 'parts', parts)
+    FROM messages WHERE session_id IN family AND updated_at >= :since
+""",
+)
+_GOOSE = _Schema(
+    "goose",
+    frozenset({"sessions", "messages", "schema_version"}),
+    "SELECT id, CAST(strftime('%s', updated_at) AS INTEGER) * 1000, working_dir FROM sessions ORDER BY updated_at DESC",
+    """
+SELECT 'session', id, '', id, 0, 0, (SELECT max(id) FROM messages WHERE session_id = :session),
+    json_object('title', COALESCE(NULLIF(name, ''), description), 'directory', working_dir)
+    FROM sessions WHERE id = :session
+UNION ALL SELECT 'message', CAST(id AS TEXT), role, session_id, created_timestamp * 1000, id, id,
+    json_object('content', content_json)
+    FROM messages WHERE session_id = :session AND id >= :since
+""",
+)
+_SCHEMAS = (_OPENCODE, _GOOSE, _CRUSH)
+_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 _ROW = 500
 """Bytes that a row takes beside its text."""
 _OWN = ("table", "id", "messageID", "sessionID", "at")
@@ -41,19 +95,27 @@ def sessions_in(database: Path, within: Path | None = None) -> list[tuple[Path, 
     """Its sessions, but for those of sub-agents, the newest first: their names, the times of their last
     writing (seconds since the epoch), and their folders; none if it cannot be read.
     """
-    query = (
-        "SELECT id, time_updated, directory FROM session WHERE parent_id IS NULL ORDER BY time_updated DESC"
-    )
     listed: list[tuple[Path, float, str]] = []
     with suppress(sqlite3.Error, OSError), untrusted_files.database(database, within) as connection:
+        query = _schema(connection).sessions
         for key, at, folder in connection.execute(query).fetchmany(_MOST_SESSIONS):
             if isinstance(key, str) and isinstance(at, int | float) and "/" not in key:
                 listed.append((database / key, at / 1_000, str(folder)))
     return listed
 
 
+def _schema(connection: sqlite3.Connection) -> _Schema:
+    """Raises `sqlite3.Error`."""
+    tables = {name for (name,) in connection.execute(_TABLES)}
+    for schema in _SCHEMAS:
+        if schema.tables <= tables:
+            return schema
+    known = ", ".join(schema.agent for schema in _SCHEMAS)
+    raise sqlite3.DatabaseError(f"it has none of the tables of {known}")
+
+
 class DatabaseSession:
-    """The rows of one session that are new, or were changed, as objects like those of OpenCode's own export."""
+    """The rows of one session that are new, or were changed, as objects with their data and the names in `_OWN`."""
 
     def __init__(self, path: Path, within: Path | None = None) -> None:
         """`path`: the database's, with the session's id behind it; without one the newest session."""
@@ -65,6 +127,9 @@ class DatabaseSession:
         self._known: dict[str, int] = {}
         """Rows of the last moment that was read, by a mark of their content: that moment may not be over."""
         self._seen: tuple[float, ...] = ()
+        self._first = ""
+        """Its oldest row of a message: if it is gone, the conversation was written anew."""
+        self._again = False
 
     def read(self) -> Recording | None:
         """See `reading.Source`."""
@@ -79,33 +144,42 @@ class DatabaseSession:
             if "locked" in str(error) or "busy" in str(error):
                 return None
             why = f"it cannot be read ({error})."
-            raise TranscriptError(
-                self.path, why, "It may be damaged, or no database of OpenCode's."
-            ) from error
+            raise TranscriptError(self.path, why, "It may be damaged, or another agent's.") from error
         self._seen = seen
-        return Recording(self.path, changed, modified=self._since / 1_000) if changed else None
+        modified = max((seen[place] / 1e9 for place in range(0, len(seen), 2)), default=0.0)
+        again, self._again = self._again, False
+        return Recording(self.path, changed, again=again, modified=modified) if changed else None
 
     def _changed(self, connection: sqlite3.Connection) -> Iterator[Record]:
+        schema = _schema(connection)
         if not self._session:
-            self._session = next((key for (key,) in connection.execute(_NEWEST)), "")
+            self._session = next((key for key, *_ in connection.execute(schema.sessions)), "")
+        if self._first and self._oldest(connection) != self._first:
+            self._since, self._known, self._again = 0, {}, True
         rows, left = [], MAX_DOCUMENT
-        for row in connection.execute(_ROWS, {"session": self._session, "since": self._since}):
-            if not (isinstance(row[4], int) and isinstance(row[5], int) and isinstance(row[1], str)):
-                continue  # no row of OpenCode's
-            left -= len(str(row[6])) + _ROW
+        for row in connection.execute(schema.rows, {"session": self._session, "since": self._since}):
+            if not (all(isinstance(number, int) for number in row[4:7]) and isinstance(row[1], str)):
+                continue  # no row of the agent's
+            left -= len(str(row[-1])) + _ROW
             if left < 0:
                 why = f"its session has more than {MAX_DOCUMENT:,} bytes."
                 raise TranscriptError(self.path, why, "No known recorder writes such sessions.")
             rows.append(row)
-        rows.sort(key=lambda row: (row[4], row[0] == "part", row[1]))
-        latest = max((row[5] for row in rows), default=self._since)
-        known, self._known = self._known, {row[1]: hash(row[6]) for row in rows if row[5] == latest}
+        rows.sort(key=lambda row: (row[5], row[0] == "part", row[1]))
+        latest = max((row[6] for row in rows), default=self._since)
+        known, self._known = self._known, {row[1]: hash(row[7]) for row in rows if row[6] == latest}
         self._since = latest
+        if schema is _GOOSE:
+            self._first = self._oldest(connection)
         allowance = Allowance(self.path)
-        for *columns, _, data in rows:
+        for *columns, _, _, data in rows:
             if known.get(columns[1]) != hash(data):
                 text = allowance.take(str(data).encode("utf-8", "replace"))
                 yield {**object_at(parsed(text)), **dict(zip(_OWN, columns, strict=True))}
+
+    def _oldest(self, connection: sqlite3.Connection) -> str:
+        query = "SELECT min(id) FROM messages WHERE session_id = ?"
+        return str(next(connection.execute(query, (self._session,)), ("",))[0])
 
 
 def _written(database: Path) -> Iterator[float]:

@@ -7,16 +7,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from tui_agent.formats.importers.aider import Aider
 from tui_agent.formats.importers.anthropic_messages import AnthropicMessages
+from tui_agent.formats.importers.antigravity import Antigravity
 from tui_agent.formats.importers.atif import ATIF
 from tui_agent.formats.importers.claude_code import ClaudeCode
 from tui_agent.formats.importers.claude_stream import ClaudeStream, QwenStream
 from tui_agent.formats.importers.codex import Codex
 from tui_agent.formats.importers.codex_exec import CodexExec
 from tui_agent.formats.importers.copilot_cli import CopilotCLI
+from tui_agent.formats.importers.crush import Crush
+from tui_agent.formats.importers.cursor import Cursor
 from tui_agent.formats.importers.gemini_cli import GeminiCLI
 from tui_agent.formats.importers.gemini_stream import GeminiStream
-from tui_agent.formats.importers.kimi_code import KimiCode
+from tui_agent.formats.importers.goose import Goose
+from tui_agent.formats.importers.inspect_ai import InspectAI
+from tui_agent.formats.importers.kimi_code import KimiCode, KimiStream
 from tui_agent.formats.importers.mini_swe_agent import MiniSWEAgent
 from tui_agent.formats.importers.mistral_vibe import MistralVibe, MistralVibeStore
 from tui_agent.formats.importers.openai_messages import OpenAIMessages
@@ -44,7 +50,14 @@ FORMATS: tuple[type[Format], ...] = (
     GeminiCLI,
     GeminiStream,
     KimiCode,
+    KimiStream,
+    Cursor,
+    Antigravity,
+    Aider,
+    InspectAI,
     Pi,
+    Crush,
+    Goose,
     OpenCode,
     ATIF,
     OpenHands,

@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from tui_agent import untrusted_files
+from tui_agent.formats.importers.aider import HEADING
+from tui_agent.formats.importers.archives import MAGIC, Archive
 from tui_agent.formats.importers.databases import DatabaseSession
 from tui_agent.formats.importers.detect import detect
 from tui_agent.formats.importers.reading import (
@@ -27,6 +29,7 @@ from tui_agent.formats.importers.reading import (
     LineFile,
     Recording,
     Source,
+    TextFile,
     is_database,
 )
 from tui_agent.formats.importers.step_reader import Format
@@ -68,6 +71,10 @@ def source_of(path: Path, within: Path | None = None) -> Source:
     if path.name.endswith(COMPRESSED):
         return CompressedFile(path, within=within)
     head = untrusted_files.head(path, 4_096, within).removeprefix(BOM).lstrip()
+    if head.startswith(MAGIC):
+        return Archive(path, within)
+    if head.startswith(HEADING):
+        return TextFile(path, within=within)
     if head[:1] == b"[" or (head[:1] == b"{" and not _first_line_is_object(path, within)):
         return Document(path, within)
     if head and head[:1] != b"{":

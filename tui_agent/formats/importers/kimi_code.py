@@ -11,9 +11,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tui_agent import untrusted_files
-from tui_agent.formats.importers.faults import classified
+from tui_agent.core.events import FailureKind
+from tui_agent.formats.importers.faults import classified, rejection_kind
+from tui_agent.formats.importers.openai_messages import MessageReader
 from tui_agent.formats.importers.reading import Record
-from tui_agent.formats.importers.results import exit_message, judged
+from tui_agent.formats.importers.results import exit_message, exited, judged
 from tui_agent.formats.importers.step_reader import Format, used
 from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Result, Said, Turn
 from tui_agent.formats.importers.values import (
@@ -147,3 +149,34 @@ def _result(call: Call, told: Record, at: float | None) -> Result:
     if code := _EXITED.search(text):
         return judged(call, text, at, exit_message(int(code[1]), text[: code.start()]), seconds)
     return judged(call, text, at, text or "failed", seconds)
+
+
+class KimiStream(MessageReader, Format):
+    """What `kimi -p --output-format stream-json` prints: messages of OpenAI's form, whose results have no mark. Only
+    a command says that it failed.
+    """
+
+    name = "Kimi Code stream"
+
+    def __init__(self, report: ImportReport) -> None:
+        Format.__init__(self, report)
+
+    @classmethod
+    def knows(cls, record: Record) -> bool:
+        """The version of the program, at the head."""
+        return record.get("role") == "meta" and record.get("type") == "system.version"
+
+    def take(self, message: Record) -> None:
+        if message.get("role") == "meta":
+            self.leave_out("meta")
+        else:
+            super().take(message)
+
+    def judge(self, call: Call, content: str, record: Record) -> Result:
+        """How a call has ended, by the last line of its output if it is a command."""
+        code = _EXITED.search(content)
+        if code is not None:
+            return exited(call, content[: code.start()], None, int(code[1]))
+        if rejection_kind(content[:200]) is FailureKind.UNKNOWN_TOOL:
+            return judged(call, content, None, content)
+        return judged(call, content, None, None) if call.name == "Bash" else Result("unknown", content)

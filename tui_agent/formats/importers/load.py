@@ -227,7 +227,7 @@ def _same(journal: Path, lines: bytes) -> bool:
 
 # --- files and folders -----------------------------------------------------------------------------
 
-_SUFFIXES = (".jsonl", ".json", ".traj", ".jsonl.zst")
+_SUFFIXES = (".jsonl", ".json", ".traj", ".jsonl.zst", ".eval", ".aider.chat.history.md")
 
 
 def find_transcripts(paths: Iterable[Path]) -> list[Path]:

@@ -1,8 +1,8 @@
 """Files into records, as they come: lines of JSON, one JSON document, or a folder with a file an event.
 
-Only this file and `databases` read transcripts, through `untrusted_files`, and they know nothing of formats. A source
-is asked again and again for what is new; a torn last line waits for its rest, and what was truncated, replaced or
-rewritten begins anew. What cannot be a transcript at all raises `TranscriptError`.
+Only this file, `databases` and `archives` read transcripts, through `untrusted_files`, and they know nothing of
+formats. A source is asked again and again for what is new; a torn last line waits for its rest, and what was truncated,
+replaced or rewritten begins anew. What cannot be a transcript at all raises `TranscriptError`.
 """
 
 from __future__ import annotations
@@ -172,6 +172,10 @@ class LineFile(_File):
         self._last = b""
         self._allowance = Allowance(self.path)
 
+    def value(self, line: bytes) -> Any:
+        """The record in a line; None if there is none, or not yet."""
+        return parsed(line)
+
     def _changed(self, file: IO[bytes], stamp: _Stamp) -> Recording | None:
         again = bool(self._offset) and (stamp[:2] != self._seen[:2] or not self._goes_on(file))
         if again:
@@ -198,7 +202,7 @@ class LineFile(_File):
                 raise TranscriptError(
                     self.path, why, "No known recorder writes such lines.", self._number + 1
                 )
-            value = parsed(self._allowance.take(line if self._offset else line.removeprefix(BOM)))
+            value = self.value(self._allowance.take(line if self._offset else line.removeprefix(BOM)))
             if not line.endswith(b"\n") and not isinstance(value, dict):
                 recording.torn = bool(line.strip())
                 break
@@ -210,7 +214,7 @@ class LineFile(_File):
                 raise TranscriptError(
                     self.path, f"it has more than {MAX_FILE:,} bytes.", "Split it into smaller files."
                 )
-            if line.strip():
+            if line.strip() or value is not None:
                 recording.take(value, self._number)
         self._good += len(recording.records)
         self._bad += len(recording.damaged)
@@ -221,6 +225,14 @@ class LineFile(_File):
         if self._good == self._number == 1 and recording.records:
             recording.document = recording.records[0]
         return recording
+
+
+class TextFile(LineFile):
+    """Lines of text, each of which is a record."""
+
+    def value(self, line: bytes) -> Any:
+        """The line as `text`, without its end; None while it has no end."""
+        return {"text": line.decode("utf-8", "replace").rstrip("\r\n")} if line.endswith(b"\n") else None
 
 
 class CompressedFile(LineFile):
@@ -255,13 +267,18 @@ class Document(_File):
     def _changed(self, file: IO[bytes], stamp: _Stamp) -> Recording | None:
         """A document that is half written is waited for."""
         try:
-            return Recording(self.path, document=self._parsed(Allowance(self.path).take(file.read())))
+            return Recording(self.path, document=self.value(file))
         except TranscriptError:
             if self._seen == _NOTHING:
                 raise
             return None
 
-    def _parsed(self, text: bytes) -> Any:
+    def value(self, file: IO[bytes]) -> Any:
+        """What the file holds. Raises `TranscriptError`."""
+        return self.parsed(Allowance(self.path).take(file.read()))
+
+    def parsed(self, text: bytes) -> Any:
+        """The JSON value of a text. Raises `TranscriptError`."""
         try:
             return json.loads(text.removeprefix(BOM))
         except RecursionError as error:
