@@ -20,6 +20,7 @@ from tui_agent.store.redaction import Redactor
 from tui_agent.terminal_text import one_line
 from tui_agent.watch import places
 from tui_agent.watch.following import STUCK, Lines, ended, follow, stuck_in, stuck_now
+from tui_agent.watch.piped import Piped, keyboard_instead
 from tui_agent.watch.places import Found
 from tui_agent.watch.watched import QUIET, Watched
 
@@ -27,8 +28,10 @@ _EXAMPLE = """
 agent-tui watch                         the running sessions of this folder, else of this machine
 agent-tui watch claude-code             the newest session of an agent
 agent-tui watch rollout.jsonl --print >> watch.log
+claude -p "fix it" --output-format stream-json --verbose | agent-tui watch -
 agent-tui watch codex --until-stuck || echo "it is stuck: $?" """
 
+_PIPE = "-"
 _STAYS = 5.0
 """Seconds that a run must have been over before `--until-stuck` takes it for ended."""
 
@@ -44,8 +47,9 @@ def parser() -> Parser:
     made.add_argument(
         "session",
         nargs="?",
-        metavar="FILE|DIR|AGENT",
-        help="a session's file or folder, a folder of sessions (the newest), or an agent's name",
+        metavar="FILE|DIR|AGENT|-",
+        help="a session's file or folder, a folder of sessions (the newest), an agent's name, or - for what an agent "
+        "prints into a pipe",
     )
     made.add_argument(
         "--print", dest="lines", action="store_true", help="no screen: print lines, as for a log"
@@ -75,8 +79,14 @@ def main(arguments: Sequence[str]) -> int:
     alone = {"lines", "once", "until_stuck", "strict"}
     given = {key: value for key, value in overrides(namespace).items() if key not in alone}
     settings = load_settings(given, namespace.config)
-    found = _chosen(namespace.session, settings)
-    if namespace.lines or namespace.once or namespace.until_stuck or settings.plain:
+    in_lines = namespace.lines or namespace.once or namespace.until_stuck or settings.plain
+    piped = None
+    if namespace.session == _PIPE:
+        keyboard = None if in_lines else keyboard_instead()
+        in_lines |= keyboard is None
+        piped = Piped(os.dup(0) if keyboard is None else keyboard)
+    found = [Found("", piped.path, 0.0)] if piped else _chosen(namespace.session, settings)
+    if in_lines:
         _name_others(found)
         return _in_lines(
             found[0],
@@ -84,6 +94,7 @@ def main(arguments: Sequence[str]) -> int:
             once=namespace.once,
             until_stuck=namespace.until_stuck,
             strict=namespace.strict,
+            piped=piped,
         )
     paths = tuple(str(one.path) for one in found)
     return open_console(ConsoleArguments(overrides=given, config=config_path(namespace.config), watch=paths))
@@ -132,7 +143,9 @@ def _name_others(found: list[Found]) -> None:
         sys.stderr.write(f"agent-tui: also running: {one.agent} in {one_line(one.workspace)} ({one.path})\n")
 
 
-def _in_lines(found: Found, settings: Settings, *, once: bool, until_stuck: bool, strict: bool) -> int:
+def _in_lines(
+    found: Found, settings: Settings, *, once: bool, until_stuck: bool, strict: bool, piped: Piped | None
+) -> int:
     watched = Watched(
         found.path,
         preset(settings.policy, **settings.recovery.overrides()),
@@ -141,7 +154,7 @@ def _in_lines(found: Found, settings: Settings, *, once: bool, until_stuck: bool
     )
     lines = Lines(_write, Redactor.from_environment(os.environ).redact)
     begun, over_since = False, 0.0
-    for stand in follow(watched, (lambda: time.time() + QUIET) if once else time.time):
+    for stand in follow(watched, lambda: time.time() + (QUIET if _is_over(once, piped) else 0.0)):
         now = time.monotonic()
         if stand is not None:
             if not begun:
@@ -151,15 +164,23 @@ def _in_lines(found: Found, settings: Settings, *, once: bool, until_stuck: bool
             begun, over_since = True, now
             if until_stuck and stuck is not None:
                 return STUCK[stuck.level]
-        elif not begun and once:
-            raise watched.fault or UsageError(f"agent-tui watch: {found.path} is not there.")
-        if begun and once:
+        elif piped is not None and not piped.over:
+            continue
+        elif not begun and (once or piped is not None):
+            missing = f"{found.path} is not there" if piped is None else "nothing came through the pipe"
+            raise watched.fault or UsageError(f"agent-tui watch: {missing}.")
+        if begun and (once if piped is None else piped.over and stand is None):
             if watched.loss:
                 sys.stderr.write(f"agent-tui: {watched.loss}\n")
             return int(strict and bool(watched.loss))
         if until_stuck and begun and ended(watched.events) and now - over_since > _STAYS:
             return 0
     return 0
+
+
+def _is_over(once: bool, piped: Piped | None) -> bool:
+    """True if nothing more is waited for."""
+    return once if piped is None else piped.over
 
 
 def _introduce(watched: Watched) -> None:

@@ -5,6 +5,8 @@ Calls that Codex refused before they ran (of a tool that it does not have) are i
 
 from __future__ import annotations
 
+import shlex
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -108,9 +110,18 @@ def _name(item: Record) -> str:
 
 def _given(item: Record) -> Any:
     if "command" in item:
-        return {"cmd": text_at(item, "command")}
+        return {"cmd": _script(text_at(item, "command"))}
     names = ("changes", "query", "prompt")
     return item.get("arguments") or {name: item[name] for name in names if name in item}
+
+
+def _script(command: str) -> str:
+    """What the model wrote, of a command that its shell was given."""
+    with suppress(ValueError):
+        words = shlex.split(command)
+        if len(words) == 3 and words[1] in {"-c", "-lc"}:
+            return words[2]
+    return command
 
 
 def _result(call: Call, item: Record) -> Result:
