@@ -17,9 +17,10 @@ from tui_agent.untrusted_files import UnusableFileError, content, database, foun
 ROOT = Path(__file__).resolve().parents[1]
 READS = {"read_text", "read_bytes", "fdopen", "FileIO", "connect", "open", "copyfile"}
 METHODS = {
-    "ArgumentsEditor", "caller", "child", "live", "screen", "transcript", "workspace", "Workspace", "zstd",
+    "ArgumentsEditor", "archive", "caller", "child", "live", "screen", "transcript", "workspace", "Workspace", "zstd",
 }  # fmt: skip
-"""Whose `open` opens no file, or is the file tools' own, which goes through the same door; zstd's gets an open file."""
+"""Whose `open` opens no file, or is the file tools' own, which goes through the same door; those of zstd and of
+an archive get an open file."""
 OWN = {
     "agents/advisor.py": "the journal of a session of ours, below the state folder",
     "agents/answers.py": "an answer that a console of ours left, below the state folder",
@@ -93,6 +94,7 @@ OWN = {
     "tools/supervisor.py": "/proc and /dev/null; it loads nothing of the program",
     "tools/workspace.py": "the file tools' own, over the same descriptors",
     "untrusted_files.py": "the one way in",
+    "watch/piped.py": "our own standard input, the terminal, and a file that we make",
 }  # fmt: skip
 """Modules that open files in another way, and whose files they are: a checkout's or another agent's never."""
 

@@ -104,7 +104,7 @@ def test_anthropic_messages_are_read_in_each_arrangement(arrangement: str, tmp_p
     runs = _load(tmp_path / ("a.jsonl" if arrangement == "lines" else "a.json"), content)
     assert (runs[0].source, _counted(runs)) == ("Anthropic messages", (6, 3))
     tasks = [event.task for event in runs[0].events if isinstance(event, events.RunStarted)]
-    assert tasks == ["<task>build it</task>"], "what Cline adds is no message of the operator"
+    assert tasks == ["build it"], "what Cline adds is no message of the operator"
 
 
 @pytest.mark.parametrize("form", ["blocks", "tool_calls"])

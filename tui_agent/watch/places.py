@@ -17,7 +17,8 @@ from pathlib import Path
 from tui_agent import untrusted_files
 from tui_agent.formats.importers.databases import sessions_in
 from tui_agent.formats.importers.load import find_transcripts
-from tui_agent.formats.importers.reading import is_database
+from tui_agent.formats.importers.reading import DOCUMENT_FILE, is_database
+from tui_agent.formats.importers.values import objects_at, parsed, text_at
 from tui_agent.store.journal import JOURNAL_NAME, sessions_folder
 from tui_agent.store.provenance import is_foreign
 
@@ -27,6 +28,7 @@ _HEAD = 1 << 16
 _LONGEST_PATH = 4_096
 _NEWEST = 40
 """Sessions of one agent of which more than the time is asked."""
+_UUID = "-".join("?" * length for length in (8, 4, 4, 4, 12))
 _WORKSPACE = re.compile(rb'"(?:cwd|working_directory|directory|workspace)"\s*:\s*("(?:[^"\\]|\\.){1,4096}")')
 
 
@@ -107,6 +109,68 @@ def _opencode() -> list[_Search]:
     return [_Search(_home("XDG_DATA_HOME", ".local/share") / "opencode", "opencode.db")]
 
 
+def _qwen_code() -> list[_Search]:
+    return [_Search(_home("QWEN_HOME", ".qwen") / "projects", "*/chats/*.jsonl")]
+
+
+def _kimi_code() -> list[_Search]:
+    return [_Search(_home("KIMI_CODE_HOME", ".kimi-code") / "sessions", "*/*/agents/main/wire.jsonl")]
+
+
+def _pi() -> list[_Search]:
+    return [_Search(_home("PI_CODING_AGENT_DIR", ".pi/agent") / "sessions", "*/*.jsonl")]
+
+
+def _oh_my_pi() -> list[_Search]:
+    return [_Search(Path.home() / ".omp" / "agent" / "sessions", "*/*.jsonl")]
+
+
+def _openclaw() -> list[_Search]:
+    return [_Search(_home("OPENCLAW_STATE_DIR", ".openclaw") / "agents", f"*/sessions/{_UUID}.jsonl")]
+
+
+def _cursor() -> list[_Search]:
+    root = _home("CURSOR_CONFIG_DIR", ".cursor") / "projects"
+    return [_Search(root, f"*/agent-transcripts/{name}") for name in ("*.jsonl", "*/*.jsonl")]
+
+
+def _tasks(extension: str) -> list[_Search]:
+    """Tasks of an extension of VS Code, or of an editor that is made of it."""
+    data = (Path.home() / ".config", Path.home() / "Library" / "Application Support")
+    pattern = f"*/User/globalStorage/{extension}/tasks/*"
+    return [_Search(root, pattern, folders=True, inside=DOCUMENT_FILE) for root in data]
+
+
+def _cline() -> list[_Search]:
+    sessions = _home("CLINE_DIR", ".cline") / "data" / "sessions"
+    return [_Search(sessions, "*/*.messages.json"), *_tasks("saoudrizwan.claude-dev")]
+
+
+def _goose() -> list[_Search]:
+    sessions = _home("XDG_DATA_HOME", ".local/share") / "goose" / "sessions"
+    return [_Search(sessions, "sessions.db"), _Search(sessions, "*.jsonl")]
+
+
+def _crush() -> list[_Search]:
+    listed = _home("XDG_DATA_HOME", ".local/share") / "crush" / "projects.json"
+    folders = [Path.cwd() / ".crush"]
+    with suppress(OSError):
+        known = parsed(untrusted_files.content(listed, _HEAD, own=True))
+        folders += [
+            Path(folder) for one in objects_at(known, "projects") if (folder := text_at(one, "data_dir"))
+        ]
+    return [_Search(folder, "crush.db") for folder in dict.fromkeys(folders)]
+
+
+def _antigravity() -> list[_Search]:
+    pattern = "antigravity*/brain/*/.system_generated/logs/transcript.jsonl"
+    return [_Search(Path.home() / ".gemini", pattern)]
+
+
+def _aider() -> list[_Search]:
+    return [_Search(Path.cwd(), ".aider.chat.history.md")]
+
+
 AGENTS: dict[str, Callable[[], list[_Search]]] = {
     "claude-code": _claude_code,
     "codex": _codex,
@@ -115,6 +179,19 @@ AGENTS: dict[str, Callable[[], list[_Search]]] = {
     "mistral-vibe": _mistral_vibe,
     "opencode": _opencode,
     "openhands": _openhands,
+    "qwen-code": _qwen_code,
+    "kimi-code": _kimi_code,
+    "cursor": _cursor,
+    "cline": _cline,
+    "roo-code": lambda: _tasks("rooveterinaryinc.roo-cline"),
+    "kilo-code": lambda: _tasks("kilocode.kilo-code"),
+    "pi": _pi,
+    "oh-my-pi": _oh_my_pi,
+    "openclaw": _openclaw,
+    "goose": _goose,
+    "crush": _crush,
+    "aider": _aider,
+    "antigravity": _antigravity,
 }
 """Places of sessions by the agent's name as `--agent` takes it."""
 OURS = "agent-tui"

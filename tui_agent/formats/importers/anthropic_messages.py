@@ -36,6 +36,8 @@ _OTHER = frozenset(
 )
 """Blocks without a part in what was called."""
 _ADDED = ("<environment_details>", "<system-reminder>", "<info-msg>")
+_ASKED = re.compile(r"\A\s*<(task|user_input|user_message)\b[^>]*>\s*(.*?)\s*</\1>\s*\Z", re.DOTALL)
+"""The tags that Cline, Roo and Kilo put around the operator's words."""
 _WRITTEN = re.compile(r"^\[(\w+)(?: for '(.*?)')?[^\]\n]*\] Result:\s*", re.DOTALL)
 _TAG = re.compile(r"<(\w+)>(.*?)</\1>", re.DOTALL)
 
@@ -87,7 +89,7 @@ class BlockReader(MessageReader):
             return
         rest = self._written(texts, at)
         if said := [text for text in rest if not text.lstrip().startswith(_ADDED) and text.strip()]:
-            self.said("\n\n".join(said), at)
+            self.said(_ASKED.sub(r"\2", "\n\n".join(said)), at)
         elif not ended and len(rest) == len(texts):
             self.leave_out("message without text")
 

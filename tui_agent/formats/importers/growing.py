@@ -19,6 +19,7 @@ from tui_agent.formats.importers.detect import detect
 from tui_agent.formats.importers.reading import (
     BOM,
     COMPRESSED,
+    DOCUMENT_FILE,
     LINE_FILES,
     MAX_LINE,
     Allowance,
@@ -64,6 +65,8 @@ def source_of(path: Path, within: Path | None = None) -> Source:
     """
     if is_database(path):
         return DatabaseSession(path, within)
+    if path.is_dir() and (path / DOCUMENT_FILE).is_file():
+        return Document(path / DOCUMENT_FILE, path)
     if path.is_dir():
         lines = next((name for name in LINE_FILES if (path / name).is_file()), "")
         kind = Journals if (path / "journal").is_dir() else EventFiles

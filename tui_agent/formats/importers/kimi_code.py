@@ -28,7 +28,7 @@ from tui_agent.formats.importers.values import (
 )
 
 WIRE = "wire.jsonl"
-_MAIN = "main"
+MAIN = "main"
 _CONTEXT = "context."
 _EXITED = re.compile(r"\n?Command failed with exit code: (\d{1,9})\.\s*\Z")
 _DENIED = re.compile(
@@ -56,13 +56,13 @@ class KimiCode(Format):
 
     @classmethod
     def beside(cls, path: Path) -> Iterable[Path]:
-        if path.name != WIRE or path.parent.name != _MAIN:
+        if path.name != WIRE or path.parent.name != MAIN:
             return ()
         return sorted(untrusted_files.found(path.parent.parent, f"agent-*/{WIRE}"))
 
     def take(self, record: Record) -> None:
-        agent = text_at(record, "agentId") or _MAIN
-        (self if agent == _MAIN else self.agent(agent, f"subagent: {agent}"))._read(record)
+        agent = text_at(record, "agentId") or MAIN
+        (self if agent == MAIN else self.agent(agent, f"subagent: {agent}"))._read(record)
 
     def _read(self, record: Record) -> None:
         at = time_at(record, "time")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterable, Sequence
@@ -19,10 +20,11 @@ from tui_agent.core.recovery.policy import RecoveryPolicy
 from tui_agent.formats.importers.claude_code import SUB_AGENTS
 from tui_agent.formats.importers.growing import read_whole
 from tui_agent.formats.importers.judgement import judged
+from tui_agent.formats.importers.kimi_code import MAIN, WIRE
 from tui_agent.formats.importers.labels import LABEL_FILE, grade_beside
 from tui_agent.formats.importers.normalise import facts
 from tui_agent.formats.importers.own import OwnSession
-from tui_agent.formats.importers.reading import LINE_FILES
+from tui_agent.formats.importers.reading import DOCUMENT_FILE, LINE_FILES
 from tui_agent.formats.importers.transcript import ImportReport, Transcript, TranscriptError, no_such_run
 from tui_agent.store.journal import JOURNAL_NAME
 from tui_agent.store.lines import encode
@@ -247,7 +249,7 @@ def find_transcripts(paths: Iterable[Path]) -> list[Path]:
 
 def is_session(folder: Path) -> bool:
     """True if a folder is that of one session."""
-    if any((folder / name).is_file() for name in (*LINE_FILES, "CURRENT")):
+    if any((folder / name).is_file() for name in (*LINE_FILES, DOCUMENT_FILE, "CURRENT")):
         return True
     events = folder if folder.name == "events" else folder / "events"
     return events.is_dir() and next(events.glob("*.json"), None) is not None
@@ -265,7 +267,21 @@ def _within(folder: Path, top: Path) -> list[Path]:
         elif (
             child.name.endswith(_SUFFIXES)
             and child.name != LABEL_FILE
+            and not _is_part(child)
             and untrusted_files.is_file(child, top if child.is_symlink() else None)
         ):
             found.append(child)
     return found
+
+
+_CHECKPOINT = re.compile(r"\.checkpoint\.[0-9a-f-]+\.jsonl\Z")
+"""OpenClaw's copies of a session, from before its history was made shorter."""
+
+
+def _is_part(path: Path) -> bool:
+    """True if another file stands for the session that this one is of, or that it copies."""
+    agents = path.parent.parent
+    if path.name == WIRE and path.parent.name != MAIN:
+        return (agents / MAIN / WIRE).is_file()
+    described = path.suffix == ".json" and path.with_suffix(".messages.json").is_file()  # Cline
+    return described or bool(_CHECKPOINT.search(path.name))

@@ -36,6 +36,8 @@ _MARK = 256
 Record = dict[str, Any]
 LINE_FILES = ("messages.jsonl", "events.jsonl")
 """Names of the file of lines in a session's folder."""
+DOCUMENT_FILE = "api_conversation_history.json"
+"""The file with the messages of a task of Cline, Roo or Kilo, in its folder."""
 COMPRESSED = ".zst"
 BOM = b"\xef\xbb\xbf"
 
