@@ -224,7 +224,8 @@ class AdvisedConversation:
     def _add_answer(self, heard: Heard, at: float, advise: Advise) -> None:
         """If the model reads our words, it reads the operator's answer first."""
         goes_on = heard.moment is Moment.ANSWERED and self._may_go_on(heard, advise)
-        reads = goes_on or (heard.moment is Moment.CALLS_ENDED and advise != "off")
+        noted = self._dialect.answers.note is not None and advise != "off"
+        reads = goes_on or (heard.moment is Moment.CALLS_ENDED and noted)
         if reads and (said := self._operator_said(at)):
             self._note = f"{said}\n\n{self._note}".strip()
             self._rejected = self._note if goes_on else self._rejected

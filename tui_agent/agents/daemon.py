@@ -180,7 +180,7 @@ def _formed(dialect: Dialect, heard: Heard, advice: Advice) -> dict[str, Any]:
         return forms.refuse(heard.event, advice.refuse)
     if advice.go_on and forms.go_on is not None:
         return forms.go_on(heard.event, advice.go_on)
-    return forms.note(heard.event, advice.note) if advice.note else {}
+    return forms.note(heard.event, advice.note) if advice.note and forms.note is not None else {}
 
 
 def last_event(state_dir: Path, agent: str) -> float | None:

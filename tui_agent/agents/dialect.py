@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -89,10 +90,10 @@ class Fields:
 class Answers:
     """Forms of what the agent takes; None: it takes no such answer."""
 
-    note: Form
-    """Text for the model, with the next thing that it reads."""
     refuse: Form
     """A call does not run, and the model reads why."""
+    note: Form | None = None
+    """Text for the model, with the next thing that it reads."""
     ask: Form | None = None
     """The person is asked whether a call runs."""
     go_on: Form | None = None
@@ -168,13 +169,20 @@ def decision(word: str) -> Form:
 class TomlRegistry:
     """A table `[[hooks]]` for each hook."""
 
+    event: str = "type"
+    """The key that names the event."""
+    named: bool = True
+    """A hook has a name."""
+
     def add(self, text: str, events: Iterable[str], command: str) -> str:
-        """The text with a table for each of the events at its end."""
+        """The text with a table for each of the events at its end. Raises `ValueError`."""
         for event in events:
             gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-            rows = {"name": f"agent-tui-{event}", "type": event, "command": command}
+            name = {"name": f"agent-tui-{event}"} if self.named else {}
+            rows = {**name, self.event: event, "command": command}
             table = "".join(f"{key} = {json.dumps(value)}\n" for key, value in rows.items())
             text += f"{gap}[[hooks]]\n{table}timeout = 10\n"
+        tomllib.loads(text)  # a list of hooks in another form would make two of one key
         return text
 
     def remove(self, text: str, events: Iterable[str], mark: str) -> str:

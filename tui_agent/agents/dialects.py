@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from tui_agent.agents import claude_code, codex, copilot, cursor, gemini_cli, mistral_vibe, opencode
+from tui_agent.agents import (
+    claude_code,
+    codex,
+    copilot,
+    cursor,
+    gemini_cli,
+    kimi_code,
+    mistral_vibe,
+    opencode,
+    qwen_code,
+)
 from tui_agent.agents.dialect import Dialect, Record
 
 DIALECTS: dict[str, Dialect] = {
     one.DIALECT.name: one.DIALECT
-    for one in (claude_code, copilot, codex, gemini_cli, cursor, mistral_vibe, opencode)
+    for one in (
+        *(claude_code, copilot, codex, gemini_cli, cursor, mistral_vibe, opencode, qwen_code, kimi_code),
+    )
 }
 
 

@@ -1,16 +1,19 @@
 """What `claude -p --output-format stream-json` prints, and Qwen Code's output of the same form.
 
 The records are those of Claude Code's sessions under other names: `session_id`, and `parent_tool_use_id` on what a
-sub-agent said. They stand in one line, and the task is not among them. Qwen Code marks a command that failed as no
-error, and leaves out most exit codes: how such a command ended is not known.
+sub-agent said. They stand in one line, and the task is not among them. Qwen Code before 0.24 marks a command that
+failed as no error, and leaves out most exit codes: how such a command ended is not known.
 """
 
 from __future__ import annotations
+
+import re
 
 from tui_agent.formats.importers.claude_code import ClaudeCode
 from tui_agent.formats.importers.claude_tree import is_message
 from tui_agent.formats.importers.faults import classified
 from tui_agent.formats.importers.gemini_cli import result_of_output
+from tui_agent.formats.importers.qwen_code import result_of_error
 from tui_agent.formats.importers.reading import Record
 from tui_agent.formats.importers.results import judged
 from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Result
@@ -83,16 +86,26 @@ class QwenStream(ClaudeStream):
 
     name = "Qwen Code stream"
 
+    def __init__(self, report: ImportReport) -> None:
+        super().__init__(report)
+        self._marks_commands = False
+        """Commands that failed are marked as errors."""
+
     @classmethod
     def knows(cls, record: Record) -> bool:
         """The head of a stream that names Qwen Code."""
         return "qwen_code_version" in record and super().knows(record)
 
+    def take(self, record: Record) -> None:
+        version = [int(part) for part in re.findall(r"\d+", text_at(record, "qwen_code_version")[:40])]
+        self._marks_commands |= version >= [0, 24]
+        super().take(record)
+
     def _result(self, call: Call, record: Record, block: Record) -> Result:
         text = content_text(block.get("content"))
         failed = block.get("is_error")
         if failed is True:
-            return judged(call, text, None, text or "failed")
+            return result_of_error(call, text)
         if failed is not False:
             return Result("unknown", text)
-        return result_of_output(call, text)
+        return judged(call, text, None, None) if self._marks_commands else result_of_output(call, text)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from tui_agent import untrusted_files
@@ -15,7 +16,7 @@ from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.faults import classified, rejection_kind
 from tui_agent.formats.importers.openai_messages import MessageReader
 from tui_agent.formats.importers.reading import Record
-from tui_agent.formats.importers.results import exit_message, exited, judged
+from tui_agent.formats.importers.results import exited, judged
 from tui_agent.formats.importers.step_reader import Format, used
 from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Result, Said, Turn
 from tui_agent.formats.importers.values import (
@@ -138,17 +139,23 @@ class KimiCode(Format):
 
 
 def _result(call: Call, told: Record, at: float | None) -> Result:
-    text = content_text(told.get("output"))
+    """How a call has ended; the mark of a failure is left out if it is false."""
     seconds = (number_at(told, "durationMs") or 0.0) / 1_000
-    if told.get("isError") is not True:
-        return judged(call, text, at, None, seconds)  # the mark is left out if it is false
+    result = result_of_output(call, content_text(told.get("output")), failed=told.get("isError") is True)
+    return replace(result, at=at, duration=seconds)
+
+
+def result_of_output(call: Call, text: str, *, failed: bool) -> Result:
+    """How a call has ended, by what the model reads of it. `failed`: Kimi Code marks it as a failure."""
+    if not failed:
+        return judged(call, text, None, None)
     if text.startswith(_INTERRUPTED):
-        return Result("cancelled", text, at, "interrupted by the operator")
+        return Result("cancelled", text, message="interrupted by the operator")
     if _DENIED.match(text):
-        return Result("denied", text, at, text)
+        return Result("denied", text, message=text)
     if code := _EXITED.search(text):
-        return judged(call, text, at, exit_message(int(code[1]), text[: code.start()]), seconds)
-    return judged(call, text, at, text or "failed", seconds)
+        return exited(call, text[: code.start()], None, int(code[1]))
+    return judged(call, text, None, text or "failed")
 
 
 class KimiStream(MessageReader, Format):

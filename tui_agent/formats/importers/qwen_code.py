@@ -10,6 +10,7 @@ from dataclasses import replace
 from tui_agent.formats.importers.faults import classified
 from tui_agent.formats.importers.gemini_cli import result_of_text
 from tui_agent.formats.importers.reading import Record
+from tui_agent.formats.importers.results import judged
 from tui_agent.formats.importers.step_reader import Branching, used
 from tui_agent.formats.importers.transcript import Call, Faulted, Result, Turn
 from tui_agent.formats.importers.values import (
@@ -127,7 +128,15 @@ def _result(call: Call, response: Record, record: Record, at: float | None) -> R
         case "error" if told_by.get("errorType") in {"execution_denied", "permission_denied"}:
             return Result("denied", text, at, text)
         case "error" | "success":
-            invalid = told_by.get("errorType") == "invalid_tool_params"
-            failed = error or (text if told_by["status"] == "error" else "")
-            return replace(result_of_text(call, text, failed, invalid=invalid), at=at)
+            failed = bool(error) or told_by["status"] == "error"
+            result = result_of_error(call, text) if failed else result_of_text(call, text)
+            if told_by.get("errorType") == "invalid_tool_params":
+                result = replace(result, kind=FailureKind.INVALID_TOOL_CALL)
+            return replace(result, at=at)
     return Result("unknown", text, at)
+
+
+def result_of_error(call: Call, text: str) -> Result:
+    """How a call has ended that is a failure to Qwen Code; newer versions (0.24) count commands by their exit code."""
+    result = result_of_text(call, text)
+    return result if result.status == "failed" else judged(call, text, None, text or "failed")
