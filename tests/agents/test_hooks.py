@@ -501,6 +501,20 @@ SEEDS: dict[str, list[dict[str, Any]]] = {
         {"hook_event_name": "tool.execute.error", **HERE, **ONE, "error": "no"},
         {"hook_event_name": "session.error", **HERE, "error": "Overloaded"},
     ],
+    "qwen-code": [
+        {"hook_event_name": "PreToolUse", **HERE, **ONE, "permission_mode": "yolo"},
+        {"hook_event_name": "PostToolUse", **HERE, **ONE, "tool_response": {"llmContent": "Exit Code: 2"}},
+        {"hook_event_name": "PostToolUseFailure", **HERE, **ONE, "error": "Exit Code: 2"},
+        {"hook_event_name": "Stop", **HERE, "last_assistant_message": "done", "stop_hook_active": False},
+        {"hook_event_name": "StopFailure", **HERE, "error": "loop"},
+    ],
+    "kimi-code": [
+        {"hook_event_name": "UserPromptSubmit", **HERE, "prompt": [{"type": "text", "text": "x"}]},
+        {"hook_event_name": "PreToolUse", **HERE, **ONE, "tool_call_id": "t1"},
+        {"hook_event_name": "PostToolUse", **HERE, **ONE, "tool_output": "done"},
+        {"hook_event_name": "PostToolUseFailure", **HERE, **ONE, "error": {"message": "no"}},
+        {"hook_event_name": "Stop", **HERE, "stop_hook_active": False},
+    ],
 }
 ODD: list[Any] = [
     None,
@@ -597,6 +611,18 @@ FORMS: dict[str, tuple[str, Callable[[int, str], dict[str, Any]]]] = {
         "tool.execute.after",
         lambda code, out: {"tool_output": out, "tool_metadata": {"exit": code}},
     ),
+    "qwen-code": (
+        "PostToolUse",
+        lambda code, out: {"tool_response": {"llmContent": f"Output: {out}\nExit Code: {code}"}},
+    ),
+    "kimi-code": (
+        "PostToolUseFailure",
+        lambda code, out: (
+            {"error": {"message": f"{out}\nCommand failed with exit code: {code}."}}
+            if code
+            else {"hook_event_name": "PostToolUse", "tool_output": out}
+        ),
+    ),
 }
 """How each agent tells the end of a command: the event, and what it says of exit code and output."""
 COMMANDS = ["make", "make test", "pytest -q", "cat notes.txt", "sed -i s/a/b/ app.py", "python3 app.py"]
@@ -607,7 +633,8 @@ def test_a_run_is_judged_as_its_recording_is(home: Path, agent: str) -> None:
     dialect, daemon = DIALECTS[agent], Daemon()
     event, form = FORMS[agent]
     words = [agent, "off", "combined", "", f"AGENT_TUI_STATE_DIR={home / 'state'}"]
-    common = {"permission_mode": "bypassPermissions", dialect.fields.session: "s"}
+    mode = "yolo" if agent == "qwen-code" else "bypassPermissions"
+    common = {"permission_mode": mode, dialect.fields.session: "s"}
     common |= {"timestamp": "now"} if agent == "copilot" else {}
     common.pop("permission_mode" if agent == "copilot" else "", None)
     prompt = next((name for name, moment in dialect.events.items() if moment is Moment.PROMPT), "")

@@ -80,6 +80,20 @@ def test_tables_of_ours_are_added_at_the_end_and_go_again(text: str) -> None:
     assert gone.rstrip() == text.rstrip()
 
 
+def test_a_list_of_hooks_in_another_form_is_left_as_it_is() -> None:
+    registry = TomlRegistry(event="event", named=False)
+    assert tomllib.loads(registry.add("", ["Stop"], "ours"))["hooks"] == [
+        {"event": "Stop", "command": "ours", "timeout": 10}
+    ]
+    with pytest.raises(ValueError, match="hooks"):
+        registry.add("hooks = [{event = 'Stop', command = 'theirs'}]\n", ["Stop"], "ours")
+
+
+def test_no_hooks_are_put_where_an_agent_reads_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["hooks", "install", "kimi-code", "--project", "--yes"]) == 2
+    assert "reads no hooks from a workspace" in capsys.readouterr().err
+
+
 def test_installing_twice_and_taking_out_gives_the_file_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -116,8 +130,9 @@ def test_a_form_that_has_a_version_names_it_once() -> None:
     assert registry.remove(registry.add(theirs, ["stop"], "ours"), ["stop"], "ours") == theirs
 
 
-@pytest.mark.parametrize("agent", DIALECTS)
-@pytest.mark.parametrize("scope", ["--user", "--project"])
+@pytest.mark.parametrize(
+    ("agent", "scope"), [(name, f"--{scope}") for name, one in DIALECTS.items() for scope in one.scopes]
+)
 def test_any_agent_is_given_our_command_and_left_without_a_trace(
     agent: str,
     scope: str,
@@ -146,6 +161,6 @@ def test_any_agent_is_given_our_command_and_left_without_a_trace(
 @pytest.mark.parametrize("name", DIALECTS)
 def test_an_agent_s_settings_are_kept_from_commands_and_its_page_has_a_row(name: str) -> None:
     dialect = DIALECTS[name]
-    folder = Path(dialect.settings.project).parts[0]
+    folder = Path(dialect.settings.project or dialect.settings.home).parts[0]
     assert folder in {obeyed.name for obeyed in TABLE}, f"{folder} is missing in sandbox/obeyed.py"
     assert f"\n| {dialect.title} |" in (ROOT / "docs" / "AGENTS.md").read_text("utf-8")

@@ -370,6 +370,8 @@ WORDS = {
     "gemini-cli": ("gemini -p fix --yolo -m g", "--yolo -m g --resume S -p P"),
     "mistral-vibe": ("vibe -p fix --auto-approve", "--auto-approve --resume S -p P"),
     "opencode": ("opencode run -m a/b fix it", "run -m a/b --session S P"),
+    "qwen-code": ("qwen -p fix --yolo -m q", "--yolo -m q --resume S -p P"),
+    "kimi-code": ("kimi -p fix --auto -m k", "--auto -m k --session S -p P"),
     "copilot": ("copilot --allow-all-tools -p fix --resume=X", "--allow-all-tools --resume=S -p P"),
 }
 

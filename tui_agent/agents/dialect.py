@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum, auto
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 from tui_agent import untrusted_files
 from tui_agent.agents import json_text
@@ -23,6 +23,8 @@ from tui_agent.formats.importers.values import content_text, objects_at, plain, 
 from tui_agent.formats.importers.values import json_text as as_json
 
 Record = Mapping[str, Any]
+Scope = Literal["user", "project"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 Form = Callable[[str, str], dict[str, Any]]
 """Makes an answer of the event's name and a text."""
 
@@ -202,7 +204,7 @@ class SettingsFile:
     file: str
     """In that folder."""
     project: str
-    """In the workspace: the file of settings for one person on one machine."""
+    """In the workspace: the file of settings for one person on one machine; "" if no hooks are read there."""
     home_variable: str
     """The variable that names another folder than `home`; "" if there is none."""
     registry: Registry
@@ -233,6 +235,11 @@ class Dialect:
     """The model's words in a record of the session's file."""
     headless: Headless | None = None
     """How it runs a task without a person; None: it is not supervised."""
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """Where its hooks can be."""
+        return SCOPES if self.settings.project else SCOPES[:1]
 
     def read(self, record: Record) -> Heard | None:
         """The content of an event; None for one that is of no use. Raises `ValueError` if it names no

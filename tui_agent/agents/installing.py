@@ -16,17 +16,13 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
 
 from tui_agent import untrusted_files
 from tui_agent.agents import door
-from tui_agent.agents.dialect import Dialect
+from tui_agent.agents.dialect import Dialect, Scope
 from tui_agent.disk import replace_whole
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.workspace import Workspace
-
-Scope = Literal["user", "project"]
-SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 _OURS = "agents/door.py"
 """Part of every command of ours."""

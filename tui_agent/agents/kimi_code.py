@@ -35,7 +35,7 @@ DIALECT = Dialect(
     settings=SettingsFile(
         home=".kimi-code",
         file="config.toml",
-        project=".kimi-code/config.toml",
+        project="",
         home_variable="KIMI_CODE_HOME",
         registry=TomlRegistry(event="event", named=False),
     ),

@@ -16,7 +16,6 @@ from tui_agent.agents.daemon import last_event, log_counts
 from tui_agent.agents.dialect import Dialect
 from tui_agent.agents.dialects import DIALECTS
 from tui_agent.agents.installing import (
-    SCOPES,
     SettingsChange,
     carry_out,
     command_line,
@@ -75,6 +74,8 @@ def main(arguments: Sequence[str]) -> int:
     if options.agent is None:
         raise UsageError(f"Whose hooks? Name one of {', '.join(DIALECTS)}.")
     dialect: Dialect = DIALECTS[options.agent]
+    if options.project and "project" not in dialect.scopes:
+        raise UsageError(f"{dialect.title} reads no hooks from a workspace. Leave out --project.")
     place = settings_place(dialect, "project" if options.project else "user", settings.workspace, os.environ)
     install = options.verb == "install"
     try:
@@ -123,7 +124,7 @@ def _changed(
 
 def _status(dialect: Dialect, settings: Settings) -> list[str]:
     places = []
-    for scope in SCOPES:
+    for scope in dialect.scopes:
         place = settings_place(dialect, scope, settings.workspace, os.environ)
         try:
             if installed(place):

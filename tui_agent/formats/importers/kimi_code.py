@@ -35,6 +35,8 @@ _EXITED = re.compile(r"\n?Command failed with exit code: (\d{1,9})\.\s*\Z")
 _DENIED = re.compile(
     r"\A(?:The user (?:rejected|denied)|Tool call (?:rejected|denied)|Rejected by the user)", re.IGNORECASE
 )
+_REMINDER = re.compile(r"\s*<system-reminder>.*</system-reminder>\s*\Z", re.DOTALL)
+"""Kimi Code's own words behind the output of a call that is repeated."""
 _INTERRUPTED = "Tool execution was interrupted"
 
 
@@ -147,6 +149,7 @@ def _result(call: Call, told: Record, at: float | None) -> Result:
 
 def result_of_output(call: Call, text: str, *, failed: bool) -> Result:
     """How a call has ended, by what the model reads of it. `failed`: Kimi Code marks it as a failure."""
+    text = _REMINDER.sub("", text)
     if not failed:
         return judged(call, text, None, None)
     if text.startswith(_INTERRUPTED):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.faults import classified
 from tui_agent.formats.importers.gemini_cli import result_of_text
 from tui_agent.formats.importers.reading import Record
