@@ -125,7 +125,7 @@ JUNK = st.one_of(
 )
 
 
-def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def places_in(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Every place in a JSON value."""
     found = [path] if path else []
     if isinstance(value, dict):
@@ -135,11 +135,11 @@ def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     else:
         return found
     for key, item in items:
-        found += _paths(item, (*path, key))
+        found += places_in(item, (*path, key))
     return found
 
 
-def _broken(value: Any, place: tuple[Any, ...], junk: Any, *, drop: bool) -> None:
+def break_at(value: Any, place: tuple[Any, ...], junk: Any, *, drop: bool) -> None:
     for key in place[:-1]:
         try:
             value = value[key]
@@ -174,7 +174,7 @@ DOCUMENTS: dict[str, Any] = {
     "atif": lambda: agent_records.atif(3, "own step, named by the step"),
 }
 LINES = {"claude_code", "codex", "openhands", "claude_tree", "code_mode", "goose"}
-PLACES = {name: _paths(make()) for name, make in DOCUMENTS.items()}
+PLACES = {name: places_in(make()) for name, make in DOCUMENTS.items()}
 
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTS))
@@ -185,7 +185,7 @@ def test_wrong_types_anywhere_give_a_session_or_a_clear_error(
 ) -> None:
     document = DOCUMENTS[name]()
     for place in data.draw(st.lists(st.sampled_from(PLACES[name]), min_size=1, max_size=6)):
-        _broken(document, place, data.draw(JUNK), drop=data.draw(st.booleans()))
+        break_at(document, place, data.draw(JUNK), drop=data.draw(st.booleans()))
     path = tmp_path / "recording"
     path.write_text(samples.lines(document) if name in LINES else json.dumps(document))
     policy = data.draw(st.sampled_from(sorted(PRESETS)))

@@ -27,7 +27,7 @@ class Antigravity(Format):
     @classmethod
     def knows(cls, record: Record) -> bool:
         """A step with its source and its time."""
-        return record.get("source") in _SOURCES and "created_at" in record
+        return text_at(record, "source") in _SOURCES and "created_at" in record
 
     def take(self, record: Record) -> None:
         at, kind, source = time_at(record, "created_at"), text_at(record, "type"), text_at(record, "source")

@@ -57,7 +57,7 @@ class ClaudeStream(ClaudeCode):
             self.add(Faulted(fault, time_at(record, "timestamp"), max(delay, 0.0) / 1_000))
         elif record.get("subtype") == "compact_boundary":
             self.compacted(time_at(record, "timestamp"))
-        elif record.get("type") in _BESIDE:
+        elif text_at(record, "type") in _BESIDE:
             self._ended(record)
             self.leave_out(record.get("type"))
         else:

@@ -43,7 +43,7 @@ class CodexExec(Format):
     def knows(cls, record: Record) -> bool:
         """The start of a thread, or an item."""
         return (record.get("type") == "thread.started" and "thread_id" in record) or (
-            record.get("type") in _MOMENTS and "type" in object_at(record, "item")
+            text_at(record, "type") in _MOMENTS and "type" in object_at(record, "item")
         )
 
     def take(self, record: Record) -> None:
@@ -60,14 +60,14 @@ class CodexExec(Format):
             case "turn.failed" | "error":
                 words = text_at(record, "error", "message") or text_at(record, "message")
                 self.add(Faulted(classified(words)))
-            case kind if kind in _MOMENTS:
+            case str(kind) if kind in _MOMENTS:
                 self._item(object_at(record, "item"), over=kind == "item.completed")
             case kind:
                 self.not_known(kind, record)
 
     def _item(self, item: Record, *, over: bool) -> None:
         match item.get("type"):
-            case kind if kind in _CALLS:
+            case str(kind) if kind in _CALLS:
                 self._call(item, over=over)
             case "agent_message" | "reasoning" if over:
                 self._text(item)

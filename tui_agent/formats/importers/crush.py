@@ -97,7 +97,7 @@ class Crush(Format):
             self._finished(key, one, at)
 
     def _finished(self, key: str, finish: Record, at: float | None) -> None:
-        if key in self._seen or finish.get("reason") not in {"error", "canceled"}:
+        if key in self._seen or text_at(finish, "reason") not in {"error", "canceled"}:
             return
         self._seen.add(key)
         if finish["reason"] == "canceled":

@@ -7,6 +7,7 @@ file begins anew, so does the reader.
 from __future__ import annotations
 
 import json
+import os
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -180,14 +181,15 @@ class Growing:
         """Read on in the other files of the session; whether there was anything new."""
         news = False
         for path in reader.beside(self.path):
-            file = self._beside.setdefault(path, LineFile(path, within=self.path.parent))
+            within = Path(os.path.commonpath((self.path.parent, path)))
+            file = self._beside.setdefault(path, LineFile(path, within=within))
             with suppress(OSError, TranscriptError):
                 recording = file.read()
                 if recording is not None and recording.again:
                     self._source = self.reader = None
                     return self.read()
                 if recording is not None:
-                    reader.read(recording.records, recording.lines)
+                    reader.read_beside(path, recording.records, recording.lines)
                     reader.around(recording)
                     news = True
         return news

@@ -7,9 +7,10 @@ over. The agents that the main one started have files of their own beside its fo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tui_agent import untrusted_files
 from tui_agent.core.events import FailureKind
@@ -47,6 +48,7 @@ class KimiCode(Format):
 
     def __init__(self, report: ImportReport) -> None:
         super().__init__(report)
+        self._agent = MAIN
         self._steps: dict[str, Turn] = {}
         """Replies by the uuids of their steps."""
 
@@ -63,8 +65,14 @@ class KimiCode(Format):
             return ()
         return sorted(untrusted_files.found(path.parent.parent, f"agent-*/{WIRE}"))
 
+    def read_beside(self, path: Path, records: Sequence[Any], lines: Sequence[int]) -> None:
+        """Read records of an agent that the main one started. Older versions do not name it in them."""
+        self._agent = path.parent.name
+        self.read(records, lines)
+        self._agent = MAIN
+
     def take(self, record: Record) -> None:
-        agent = text_at(record, "agentId") or MAIN
+        agent = text_at(record, "agentId") or self._agent
         (self if agent == MAIN else self.agent(agent, f"subagent: {agent}"))._read(record)
 
     def _read(self, record: Record) -> None:
@@ -80,7 +88,7 @@ class KimiCode(Format):
                 self._undo(int(number_at(record, "count") or 1))
             case "turn.cancel":
                 self.interrupted(at)
-            case "turn.ended" if record.get("reason") in {"failed", "error"}:
+            case "turn.ended" if text_at(record, "reason") in {"failed", "error"}:
                 words = text_at(record, "error", "message") or content_text(record.get("error"))
                 self.add(Faulted(classified(words), at))
             case "profile.bind" | "config.update":

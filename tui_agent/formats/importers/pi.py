@@ -67,7 +67,7 @@ class Pi(Branching):
     def knows(cls, record: Record) -> bool:
         """A message in an entry, or at its end in a stream."""
         message = object_at(record, "message")
-        return record.get("type") in {"message", "message_end"} and message.get("role") in _ROLES
+        return text_at(record, "type") in {"message", "message_end"} and message.get("role") in _ROLES
 
     def take(self, record: Record) -> None:
         at, parent = time_at(record, "timestamp"), record.get("parentId")
@@ -85,7 +85,7 @@ class Pi(Branching):
                 self.about(record, title="name" if "name" in record else "title")
             case "branch_summary":
                 self.leave_out("summary of an abandoned branch")
-            case kind if kind in _BESIDE:
+            case str(kind) if kind in _BESIDE:
                 self.leave_out(kind)
             case kind:
                 self.not_known(kind, record)

@@ -41,7 +41,7 @@ class QwenCode(Branching):
         """A record of a session with a message in parts."""
         return (
             "parentUuid" in record
-            and record.get("type") in _TYPES
+            and text_at(record, "type") in _TYPES
             and bool(list_at(record, "message", "parts") or object_at(record, "systemPayload"))
         )
 
@@ -72,7 +72,7 @@ class QwenCode(Branching):
 
     def _user(self, record: Record, at: float | None) -> None:
         text = content_text([one for one in objects_at(record, "message", "parts") if "text" in one])
-        if record.get("subtype") in _NOT_TYPED or text.startswith(_ADDED) or not text.strip():
+        if text_at(record, "subtype") in _NOT_TYPED or text.startswith(_ADDED) or not text.strip():
             self.leave_out("text added by Qwen Code")
         else:
             self.said(text_at(record, "systemPayload", "displayText") or text, at)
@@ -126,7 +126,7 @@ def _result(call: Call, response: Record, record: Record, at: float | None) -> R
     match told_by.get("status"):
         case "cancelled":
             return Result("cancelled", text, at, "interrupted by the operator")
-        case "error" if told_by.get("errorType") in {"execution_denied", "permission_denied"}:
+        case "error" if text_at(told_by, "errorType") in {"execution_denied", "permission_denied"}:
             return Result("denied", text, at, text)
         case "error" | "success":
             failed = bool(error) or told_by["status"] == "error"

@@ -218,6 +218,10 @@ class Format(StepReader):
         """Other files of the same session, whose lines are read as well."""
         return ()
 
+    def read_beside(self, path: Path, records: Sequence[Any], lines: Sequence[int]) -> None:
+        """Read records of another file of the session."""
+        self.read(records, lines)
+
     def around(self, recording: Recording) -> None:
         """Take the fields around the records; called after the records were read."""
 
