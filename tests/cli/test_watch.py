@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.formats import agent_records, samples
+from tests.formats import agent_records, more_agents, samples
 from tests.watch import recordings
 
 if TYPE_CHECKING:
@@ -174,6 +174,28 @@ def test_what_cannot_be_watched_is_said(words: list[str], says: str, no_agent: C
     ended = no_agent("watch", *words)
     assert (ended.code, ended.out) == (2, "")
     assert says in ended.err
+
+
+@pytest.mark.parametrize(
+    ("printed", "out", "err", "code"),
+    [
+        (samples.lines(more_agents.claude_stream()), "■ answered\n", "watching Claude Code stream", 0),
+        (samples.lines(more_agents.cursor()), "■ answered\n", "not known for 4 of 4", 1),
+        ("", "", "nothing came through the pipe", 2),
+        ("hello\n", "", "begins with text", 2),
+    ],
+)
+def test_what_an_agent_prints_into_a_pipe_is_watched_to_its_end(
+    printed: str, out: str, err: str, code: int, no_agent: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "w") as pipe:
+        pipe.write(printed)
+    monkeypatch.setattr("os.dup", lambda _: reading)
+    ended = no_agent("watch", "-", "--print", "--strict")
+    assert (ended.code, bool(ended.out)) == (code, bool(out))
+    assert out in ended.out
+    assert err in ended.err
 
 
 def test_a_file_that_is_not_there_yet_is_waited_for(no_agent: CommandLine) -> None:

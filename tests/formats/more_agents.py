@@ -10,8 +10,8 @@ import io
 import json
 import sqlite3
 import zipfile
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -302,8 +302,16 @@ def inspect_log() -> Record:
 # --- databases and archives -----------------------------------------------------------------------------------
 
 
-def make_crush(path: Path) -> None:
+@contextmanager
+def _written(path: Path) -> Iterator[sqlite3.Connection]:
+    """A database that is not waited for until it is on the disk."""
     with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA synchronous = OFF")
+        yield database
+
+
+def make_crush(path: Path) -> None:
+    with _written(path) as database:
         database.executescript(
             "CREATE TABLE files (id TEXT); CREATE TABLE sessions (id TEXT, parent_session_id TEXT, title TEXT, "
             "updated_at INTEGER, created_at INTEGER); CREATE TABLE messages (id TEXT, session_id TEXT, role TEXT, "
@@ -333,7 +341,7 @@ def crush() -> list[tuple[str, str, Records]]:
 
 def write_crush(path: Path, row: tuple[str, str, Records]) -> None:
     key, role, parts = row
-    with closing(sqlite3.connect(path)) as database:
+    with _written(path) as database:
         database.execute("DELETE FROM messages WHERE id = ?", (key,))
         values = (key, "s", role, json.dumps(parts), "m", 1795770000, 1795770000)
         database.execute("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?)", values)
@@ -341,7 +349,7 @@ def write_crush(path: Path, row: tuple[str, str, Records]) -> None:
 
 
 def make_goose(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as database:
+    with _written(path) as database:
         database.executescript(
             "CREATE TABLE schema_version (version INTEGER); CREATE TABLE sessions (id TEXT, name TEXT, "
             "description TEXT, working_dir TEXT, updated_at TIMESTAMP); CREATE TABLE messages (id INTEGER PRIMARY KEY "
@@ -363,7 +371,7 @@ def goose() -> list[tuple[str, Records]]:
 
 
 def write_goose(path: Path, *rows: tuple[str, Records]) -> None:
-    with closing(sqlite3.connect(path)) as database:
+    with _written(path) as database:
         for role, content in rows:
             values = ("s", role, json.dumps(content), 1795770000)
             query = (

@@ -19,6 +19,7 @@ from tests.formats import more_agents, samples
 from tests.formats.test_hostile import JUNK, break_at, places_in
 from tests.watch.growth import LATER, Growth, told
 from tui_agent.core import events
+from tui_agent.core.fold import fold
 from tui_agent.formats.importers import archives
 from tui_agent.formats.importers.load import Imported, find_transcripts, judge, load_transcripts
 from tui_agent.formats.importers.transcript import TranscriptError
@@ -146,7 +147,7 @@ def test_an_end_without_a_mark_is_not_known(records: list[Any], ends: list[str],
     [
         ("Claude Code stream", '"is_error"', ["succeeded"] * 4),
         ("Qwen Code stream", '"is_error"', ["ended"] * 4),
-        ("Codex CLI stream", '"exit_code"', ["failed", "succeeded", "failed", "succeeded"]),
+        ("Codex CLI stream", '"exit_code"', ["failed", "ended", "failed", "succeeded"]),
         ("Qwen Code", '"status"', ["ended"] * 4),
         ("pi", '"isError"', ["ended"] * 4),
     ],
@@ -154,7 +155,7 @@ def test_an_end_without_a_mark_is_not_known(records: list[Any], ends: list[str],
 def test_a_mark_under_another_name_is_no_success(
     name: str, mark: str, left: list[str], tmp_path: Path
 ) -> None:
-    """Claude Code leaves out `is_error` if it is false, and Codex says the same in `status`."""
+    """Claude Code leaves out `is_error` if it is false, and Codex calls what it left behind completed."""
     path = tmp_path / "recording"
     path.write_text(samples.lines(more_agents.LINES[name]()).replace(mark, '"something_new"'))
     assert _ends(load_transcripts(path)) == left
@@ -199,6 +200,38 @@ def test_a_failed_call_of_the_model_in_a_stream_is_a_fault(tmp_path: Path) -> No
     (run,) = load_transcripts(path)
     faults = [event.fault.kind for event in run.events if isinstance(event, events.ModelFaulted)]
     assert faults == ["overloaded", "overloaded"]
+
+
+def test_a_run_that_did_not_end_well_is_no_answer(tmp_path: Path) -> None:
+    records = more_agents.claude_stream()
+    ended = {**records[-1], "subtype": "error_max_turns", "is_error": True}
+    path = tmp_path / "recording"
+    path.write_text(samples.lines([*records[:-2], ended]))
+    last = load_transcripts(path)[0].events[-1]
+    assert isinstance(last, events.RunFinished)
+    assert (last.outcome, last.reason) == ("partial", "Ended elsewhere: error max turns.")
+
+
+def test_a_command_that_codex_left_behind_is_not_known(tmp_path: Path) -> None:
+    """Codex calls it completed, without an exit code."""
+    records = more_agents.codex_exec()
+    records[3]["item"] |= {"status": "completed", "exit_code": None}
+    path = tmp_path / "recording"
+    path.write_text(samples.lines(records))
+    assert _ends(load_transcripts(path))[0] == "ended"
+
+
+def test_the_tokens_of_a_thread_are_counted_once(tmp_path: Path) -> None:
+    usage = {"input_tokens": 30, "output_tokens": 9}
+    more = [
+        {"type": "turn.started"},
+        *more_agents.codex_exec()[-2:-1],
+        {"type": "turn.completed", "usage": usage},
+    ]
+    path = tmp_path / "recording"
+    path.write_text(samples.lines([*more_agents.codex_exec(), *more]))
+    spent = fold(load_transcripts(path)[0].events).metrics.session_usage
+    assert (spent.prompt_tokens, spent.completion_tokens) == (30, 9)
 
 
 def test_a_thread_of_codex_that_is_resumed_counts_its_items_anew(tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ class ClaudeStream(ClaudeCode):
 
     def take(self, record: Record) -> None:
         if is_message(record):
+            self.transcript.ending = ""
             super().take(self._as_of_a_session(record))
         elif record.get("subtype") == "init":
             self.about(record, id="session_id", workspace="cwd", model="model")
@@ -73,7 +74,9 @@ class ClaudeStream(ClaudeCode):
         return {**made, "isApiErrorMessage": bool(text_at(record, "error"))}
 
     def _ended(self, record: Record) -> None:
-        """What the run has cost so far stands in its last record."""
+        """What a run has cost so far stands in its last record, and how it ended if it did not end well."""
+        if record.get("is_error") is True and record.get("subtype") != "success":
+            self.transcript.ending = text_at(record, "subtype").replace("_", " ")
         paid = number_at(record, "total_cost_usd")
         if paid is not None and paid > self._paid and self._turns:
             turn = next(reversed(self._turns.values()))

@@ -13,11 +13,12 @@ from typing import Any
 from tui_agent.formats.importers.faults import classified
 from tui_agent.formats.importers.reading import Record
 from tui_agent.formats.importers.results import exited, judged
-from tui_agent.formats.importers.step_reader import Format, used
+from tui_agent.formats.importers.step_reader import Format
 from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Remarked, Result, Turn
 from tui_agent.formats.importers.values import (
     code_at,
     content_text,
+    count_at,
     joined,
     object_at,
     objects_at,
@@ -36,6 +37,7 @@ class CodexExec(Format):
 
     def __init__(self, report: ImportReport) -> None:
         super().__init__(report)
+        self._spent = [0, 0]
         self._begins = False
         """A turn has begun: what comes is of no earlier reply."""
 
@@ -54,9 +56,7 @@ class CodexExec(Format):
             case "turn.started":
                 self._begins = True
             case "turn.completed":
-                if isinstance(turn := self.last, Turn):
-                    used(turn, record.get("usage"), "input_tokens", "output_tokens")
-                    self.touch(turn)
+                self._used(object_at(record, "usage"))
             case "turn.failed" | "error":
                 words = text_at(record, "error", "message") or text_at(record, "message")
                 self.add(Faulted(classified(words)))
@@ -64,6 +64,15 @@ class CodexExec(Format):
                 self._item(object_at(record, "item"), over=kind == "item.completed")
             case kind:
                 self.not_known(kind, record)
+
+    def _used(self, usage: Record) -> None:
+        """The tokens of a turn: what is said is the sum of the whole thread."""
+        sums = [count_at(usage, name) or 0 for name in ("input_tokens", "output_tokens")]
+        if isinstance(turn := self.last, Turn):
+            spent = [max(now - before, 0) for now, before in zip(sums, self._spent, strict=True)]
+            turn.prompt_tokens, turn.completion_tokens = spent
+            self.touch(turn)
+        self._spent = sums
 
     def _item(self, item: Record, *, over: bool) -> None:
         match item.get("type"):
@@ -134,6 +143,8 @@ def _result(call: Call, item: Record) -> Result:
         return exited(call, text, None, code)
     if error or status == "failed":
         return judged(call, text, None, text or "failed")
+    if item.get("type") == "command_execution":  # left behind when the turn ended
+        return Result("unknown", text)
     if status != "completed" and item.get("type") != "web_search":
         return Result("unknown", text)
     paths = tuple(text_at(change, "path") for change in objects_at(item, "changes"))
