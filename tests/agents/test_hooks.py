@@ -535,6 +535,65 @@ ODD: list[Any] = [
 ]
 
 
+def _told(home: Path, *sent: dict[str, Any]) -> list[str]:
+    """What Claude Code is told at each of the events, by its first words."""
+    daemon, answers = Daemon(), []
+    words = ["claude-code", "refuse", "combined", "", f"AGENT_TUI_STATE_DIR={home / 'state'}"]
+    common = {
+        "session_id": "s",
+        "cwd": str(home),
+        "permission_mode": "bypassPermissions",
+        "tool_name": "Bash",
+    }
+    for number, event in enumerate(sent):
+        record = {**common, "tool_input": {"command": "make"}, "tool_use_id": f"t{number // 2}", **event}
+        given = daemon.answer(words, json.dumps(record).encode()).get("hookSpecificOutput", {})
+        answers.append(given.get("additionalContext", given.get("permissionDecision", "")))
+    return answers
+
+
+BEFORE = {"hook_event_name": "PreToolUse"}
+FAILED = {"hook_event_name": "PostToolUseFailure", "error": "Exit code 2\nno rule"}
+
+
+def test_failures_count_though_no_event_says_that_the_reply_is_over(home: Path) -> None:
+    answers = _told(home, *[BEFORE, FAILED] * 3, BEFORE, {"hook_event_name": "Stop"})
+    assert ["second failure" in one for one in answers] == [False] * 3 + [True] + [False] * 4
+    assert answers[6] == "deny"
+    failures = [event for event in journals(home)[0] if isinstance(event, events.ToolFailed)]
+    assert len(failures) == 3
+
+
+def test_what_began_and_did_not_fail_has_worked_if_failures_alone_are_told(home: Path) -> None:
+    other = {**BEFORE, "tool_input": {"command": "ls"}}
+    _told(home, BEFORE, FAILED, other, {"hook_event_name": "Notification"}, BEFORE, FAILED, BEFORE)
+    ends = [event.type for event in journals(home)[0] if isinstance(event, events.ToolResult)]
+    assert ends == ["tool_failed", "tool_succeeded", "tool_failed"]
+
+
+def test_a_failure_before_the_first_batch_is_over_counts_once_and_its_note_is_not_lost(home: Path) -> None:
+    calls = [
+        {
+            "tool_name": "Bash",
+            "tool_input": {"command": "make"},
+            "tool_use_id": "t0",
+            "tool_response": "Exit code 2",
+        },
+        {
+            "tool_name": "Read",
+            "tool_input": {"file_path": "a"},
+            "tool_use_id": "t1",
+            "tool_response": "print(1)",
+        },
+    ]
+    read = {**BEFORE, "tool_name": "Read", "tool_input": {"file_path": "a"}}
+    batch = {"hook_event_name": "PostToolBatch", "tool_calls": calls}
+    answers = _told(home, BEFORE, FAILED, read, batch)
+    assert "Read the error above" in answers[3]
+    ends = [event.type for event in journals(home)[0] if isinstance(event, events.ToolResult)]
+    assert ends == ["tool_failed", "tool_succeeded"]
+
+
 def test_every_agent_has_seeds() -> None:
     assert set(SEEDS) == set(DIALECTS)
 

@@ -101,8 +101,16 @@ class AdvisedConversation:
         """Ids of calls, and prompts, that were recorded last."""
         self._told = ""
         """With what the model was told to go on."""
-        self._failed: dict[str, Result] = {}
+        self._failed: dict[str, tuple[Call, Result]] = {}
         """Calls of the open reply that are known to have failed, by id."""
+        self._begun: dict[str, Call] = {}
+        """Calls that may have run since the last reply was over, by id."""
+        self._in_batches: bool | None = None
+        """The agent says when all calls of a reply have ended; None: not heard yet."""
+        self._held = ""
+        """A note that waits for the next event whose answer the model reads."""
+        self._caught: set[str] = set()
+        """Calls that were recorded before their reply was over."""
         self._refused: dict[str, Result] = {}
         """Calls that were refused here, by id, until the agent tells their end."""
         self._asked: set[str] = set()
@@ -179,6 +187,9 @@ class AdvisedConversation:
     def _take(self, heard: Heard, at: float, advise: Advise) -> Advice:
         if not heard.attended:  # said by each event that has the mode, even if no prompt was heard
             self._transcript.operator_present = False
+        if heard.moment not in {Moment.CALL_FAILED, Moment.CALLS_ENDED, Moment.NOTICE}:
+            self._catch_up(heard, at)
+            self._note, self._held = "", self._note or self._held
         match heard.moment:
             case Moment.PROMPT if heard.text != self._told or not heard.text:
                 self._transcript.operator_present = heard.attended and self._dialect.answers.ask is not None
@@ -186,9 +197,17 @@ class AdvisedConversation:
             case Moment.BEFORE_CALL if advise == "refuse":
                 return self._before(heard.calls[0][0], heard, at)
             case Moment.CALL_FAILED:
-                self._failed.update({call.id: result for call, result in heard.calls if result is not None})
+                self._failed |= {
+                    call.id: (call, result) for call, result in heard.calls if result is not None
+                }
+                if self._in_batches is False:
+                    self._catch_up(heard, at)
+                    self._note, self._held = self._note or self._held, ""
             case Moment.CALLS_ENDED:
+                self._in_batches = True
                 self._ended(heard, at)
+                self._note, self._held = self._note or self._held, ""
+                self._begun.clear()
             case Moment.ANSWERED:
                 self._answered(_cut(heard.text), at, may_go_on=self._may_go_on(heard, advise))
             case Moment.MODEL_FAILED:
@@ -250,6 +269,9 @@ class AdvisedConversation:
         if permit.allowed or _newer_file(
             heard.workspace, self._folder.parent.parent, self._failed_at.get(key, self._builder.at)
         ):
+            self._begun[call.id] = call
+            if len(self._begun) > _RECENT:
+                del self._begun[next(iter(self._begun))]
             return Advice()
         if said := self._operator_said(at):
             return Advice(refuse=said)
@@ -272,6 +294,20 @@ class AdvisedConversation:
             self._builder.take(Turn(at, calls=[call], results={call.id: refused}), _MORE)
         return Advice(refuse=reason)
 
+    def _catch_up(self, heard: Heard, at: float) -> None:
+        """Record failures of which no event says that their reply is over. An agent that has none tells each failure;
+        what else has begun has worked.
+        """
+        if self._failed and not self._in_batches:
+            self._in_batches = False
+            failed = dict(self._failed)
+            calls = {**self._begun, **{key: call for key, (call, _) in failed.items()}}
+            self._begun.clear()
+            self._caught |= calls.keys()
+            for key, call in calls.items():
+                result = failed[key][1] if key in failed else Result("ok", "")
+                self._ended(replace(heard, calls=((call, result),)), at)
+
     def _ended(self, heard: Heard, at: float) -> None:
         recovery = self._judge.state.recovery
         results: dict[str, Result] = {}
@@ -280,8 +316,11 @@ class AdvisedConversation:
             refused = self._refused.pop(call.id, None)
             if refused is not None and not self._dialect.fields.batch:
                 continue  # recorded as it was refused
+            if heard.moment is Moment.CALLS_ENDED and call.id in self._caught:
+                continue
             calls.append(call)
-            result = refused or self._failed.get(call.id) or told
+            _, failed = self._failed.get(call.id, (call, None))
+            result = refused or failed or told
             if result is None:
                 continue
             content, message, hint = _cut(result.content), _cut(result.message), ""
