@@ -114,6 +114,23 @@ async def test_several_sessions_are_tabs_and_questions_stand_in_one_inbox(tmp_pa
         await until(pilot, lambda: "the second" in picture(app))
 
 
+async def test_what_runs_is_shown_and_what_has_ended_is_behind_a_key(tmp_path: Path) -> None:
+    """The newest file is that of a session that is over, while a call of another one takes long."""
+    over, runs, older = (tmp_path / f"{name}.jsonl" for name in ("over", "runs", "older"))
+    answer = samples.claude("assistant", "a9", "u1", [{"type": "text", "text": "Done."}], 9)
+    add(over, task("the first"), answer)
+    add(runs, task("the second"), *failing(1, "u1"))
+    add(older, task("the third"), answer)
+    async with watching(tmp_path, over, runs, older) as (app, pilot):
+        await until(pilot, lambda: "the second" in picture(app))
+        assert len(app.tabs) == 2
+        await pilot.press("alt+1")
+        await until(pilot, lambda: "the first" in picture(app))
+        await pilot.press("m")
+        await until(pilot, lambda: len(app.tabs) == 3)
+        await until(pilot, lambda: app.shown is app.tabs[0])
+
+
 async def test_a_fork_is_a_session_of_ours_with_its_history(tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
     add(path, task(), *failing(1, "u1"))

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from tui_agent.core import events
 from tui_agent.event_lines import GLYPHS, event_line
+from tui_agent.formats.importers.transcript import TranscriptError
 from tui_agent.terminal_text import one_line
-from tui_agent.watch.watched import POLL, Watched
+from tui_agent.watch.watched import POLL, QUIET, Watched
 
 STUCK = {events.Level.ESCALATE: 5, events.Level.DEGRADE: 4, events.Level.STOP: 4}
 """Verdicts with which a run does not go on by itself, and the exit codes for them: it would ask, it would stop."""
@@ -59,6 +62,14 @@ def stuck_now(told: Sequence[events.Event]) -> events.VerdictReached | None:
 def ended(told: Sequence[events.Event]) -> bool:
     """The session's run has come to an end, and nothing followed."""
     return any(isinstance(event, events.RunFinished) for event in told[-1:])
+
+
+def has_ended(path: Path) -> bool:
+    """True if the session's run is over as far as is known now. One that cannot be read may go on."""
+    watched = Watched(path)
+    with suppress(TranscriptError):
+        watched.update(time.time() + QUIET)
+    return ended(watched.events)
 
 
 class Lines:

@@ -6,19 +6,25 @@ Earlier events are shown as in a replay; at the end the screen follows. What is 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from tui_agent.console.looks.command_keys import key_hints
+from textual.binding import BindingType
+
+from tui_agent.console.looks.command_keys import bindings, key_hints
 from tui_agent.console.looks.hints import Hint
 from tui_agent.console.screens.followed import FollowedScreen
 from tui_agent.console.screens.replay import own_hints
 from tui_agent.console.tabs.tab import HostOf, Standing
 from tui_agent.console.terminal.timers import once
 from tui_agent.frontend.loading import load_modules
+from tui_agent.quantities import counted
 from tui_agent.store.errors import SessionError
 from tui_agent.terminal_text import one_line
 
@@ -39,6 +45,8 @@ MANY = 500
 class WatchScreen(FollowedScreen):
     """A session of another agent, or one of ours in another process."""
 
+    BINDINGS: ClassVar[list[BindingType]] = bindings("watched")
+
     goes_on = True
     own_options = frozenset({"policy"})
 
@@ -51,9 +59,11 @@ class WatchScreen(FollowedScreen):
         self._said_why = ""
         """Why nothing can be shown yet, as it was said last."""
         self._question: WatchedQuestion | None = None
+        self._ended: list[str] = []
+        """Other sessions that were written lately, and have ended."""
 
     async def open(self) -> None:
-        """The first of the sessions here, each other one in a tab of its own."""
+        """The first of the sessions here, each other one that goes on in a tab of its own."""
         await self.complete()
         from tui_agent.frontend.startup import REPLAY_MODULES
 
@@ -66,9 +76,35 @@ class WatchScreen(FollowedScreen):
         self.app.attend(watching.settings)
         self.follow(watching)
         first, *others = self.arguments.watch
-        self.arguments = self.arguments._replace(watch=(first,))
-        for path in others:
-            self.app.open_tab(self.arguments._replace(watch=(path,)))
+        self.arguments = replace(self.arguments, watch=(first,))
+        if others:
+            self.run_worker(partial(self._look_at_others, others), group="others", thread=True)
+
+    def _look_at_others(self, paths: Sequence[str]) -> None:
+        """Tell those that go on from those that have ended."""
+        from tui_agent.watch.following import has_ended
+
+        here, *others = (has_ended(Path(path)) for path in (self.arguments.watch[0], *paths))
+        self._ended = list(itertools.compress(paths, others))
+        go_on = [path for path in paths if path not in self._ended]
+        if not self._over.is_set():
+            self.app.call_from_thread(self._open_others, go_on, show=here and bool(go_on))
+
+    def _open_others(self, paths: Sequence[str], *, show: bool) -> None:
+        """`show`: the session here has ended, and one of the others goes on."""
+        several = [replace(self.arguments, watch=(path,)) for path in paths]
+        if show:
+            self.app.open_tab(several.pop(0))
+        self.app.open_tabs_behind(several)
+        if self._ended:
+            self.say(f"{counted(len(self._ended), 'session')} of the last minutes ended. Press m to open.")
+
+    def action_open_ended(self) -> None:
+        """Open those that have ended."""
+        ended, self._ended = self._ended, []
+        self.app.open_tabs_behind([replace(self.arguments, watch=(path,)) for path in ended])
+        if not ended:
+            self.say("There are no other sessions that ended in the last minutes.")
 
     # --- what comes -----------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -180,6 +180,15 @@ class SessionApp(ThemedApp):
     def open_tab(self, arguments: ConsoleArguments, *, instead_of: Tab | None = None) -> None:
         """Open a session in a tab of its own and show it; then close `instead_of`."""
         self.run_worker(self._open_tab(arguments, instead_of), group="tabs")
+
+    def open_tabs_behind(self, several: Sequence[ConsoleArguments]) -> None:
+        """Open sessions in tabs of their own, and go on showing this one."""
+        self.run_worker(self._open_tabs_behind(several, self.shown), group="tabs")
+
+    async def _open_tabs_behind(self, several: Sequence[ConsoleArguments], front: Tab) -> None:
+        for arguments in several:
+            await self._open_tab(arguments, None)
+        self.show_tab(front)
 
     async def _open_tab(self, arguments: ConsoleArguments, instead_of: Tab | None) -> None:
         before = self.shown

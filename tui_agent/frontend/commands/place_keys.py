@@ -261,6 +261,10 @@ PLACES: dict[str, Place] = {
         ),
     ),
     "followed": Place("A run of another process", (Key("board", "escape", "board", "Back to the board"),)),
+    "watched": Place(
+        "A session of another agent",
+        (Key("ended", "m", "open_ended", "Open the other sessions, which ended in the last minutes"),),
+    ),
     "board": Place(
         "Board",
         (
