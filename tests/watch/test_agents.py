@@ -87,6 +87,21 @@ def test_a_vibe_journal_that_was_folded_away_is_kept_in_mind(tmp_path: Path) -> 
     assert len(outcomes(watched.events)) == 5
 
 
+def test_a_call_that_vibe_never_ran_has_failed(tmp_path: Path) -> None:
+    """Its end stands in the next request alone."""
+    records = recordings.mistral_vibe_store()
+    ended = next(one for one in records if "tool_succeeded" in str(one))
+    key = ended["payload"]["result"]["call_id"]
+    told = {"result": {"type": "error", "error": {"message": 'unsupported top-level tool "bash"'}}}
+    message = {"role": "tool", "tool_call_id": key, "outcome": "failure", "content": json.dumps(told)}
+    request = {"model_input": {"messages": {"messages": [message]}}}
+    place = records.index(ended)
+    records[place] = {**ended, "type": "action_intent", "payload": {"kind": "completion", "request": request}}
+    written(tmp_path, "mistral_vibe_store").write_text(samples.lines(records))
+    failed = [event for event in load_transcripts(tmp_path)[0].events if isinstance(event, events.ToolFailed)]
+    assert failed[0].failure.kind is events.FailureKind.UNKNOWN_TOOL
+
+
 def test_opencode_s_database_is_followed_row_by_row_and_only_read(tmp_path: Path) -> None:
     database = tmp_path / "opencode.db"
     recordings.make_database(database)

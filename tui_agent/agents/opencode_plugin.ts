@@ -29,29 +29,34 @@ function ask(event: object): Promise<Answer> {
   })
 }
 
-export const AgentTui: Plugin = async ({ client, directory }) => {
-  const begun = Date.now()
+type Tell = (name: string, session: string, fields?: object) => Promise<Answer>
+
+// Tells of a session under the one at the top: a sub-agent has one of its own below it.
+function teller(directory: string, parentOf: (session: string) => Promise<string>): Tell {
   const roots = new Map<string, Promise<string>>()
-  const failed = new Map<string, Promise<Answer>>() // by call, for an error is told twice: by its event and in the request
-  const said = new Map<string, string>()
 
-  async function parentOf(session: string): Promise<string> {
-    const found = await client.session.get({ path: { id: session } }).catch(() => undefined)
-    return found?.data?.parentID ?? ""
-  }
-
-  // The session at the top; a sub-agent has one of its own below it.
   function rootOf(session: string): Promise<string> {
     const known = roots.get(session) ?? parentOf(session).then((parent) => (parent ? rootOf(parent) : session))
     roots.set(session, known)
     return known
   }
 
-  async function tell(name: string, session: string, fields: object = {}): Promise<Answer> {
+  return async (name, session, fields = {}) => {
     const root = await rootOf(session)
     const lane = root === session ? "" : session
     return ask({ hook_event_name: name, session_id: root, agent_id: lane, cwd: directory, ...fields })
   }
+}
+
+const server: Plugin = async ({ client, directory }) => {
+  const begun = Date.now()
+  const failed = new Map<string, Promise<Answer>>() // by call, for an error is told twice: by its event and in the request
+  const said = new Map<string, string>()
+
+  const tell = teller(directory, async (session) => {
+    const found = await client.session.get({ path: { id: session } }).catch(() => undefined)
+    return found?.data?.parentID ?? ""
+  })
 
   type Failed = { sessionID: string; callID: string; tool: string; state: { input: object; error: string } }
 
@@ -111,3 +116,44 @@ export const AgentTui: Plugin = async ({ client, directory }) => {
     },
   }
 }
+
+// OpenCode 2, as far as its documents go. Whatever is missing there is left out, and nothing of ours is thrown but a refusal.
+async function setup(context: any): Promise<void> {
+  const tell = teller(context.location?.directory ?? "", async (session) => {
+    const found = await context.session?.get?.({ sessionID: session }).catch(() => undefined)
+    return found?.parentID ?? ""
+  })
+
+  const called = (event: any) => ({
+    tool_name: event.tool,
+    tool_input: event.input,
+    tool_use_id: event.callID ?? event.id ?? event.source?.id ?? "",
+  })
+
+  await context.session?.hook?.("prompt", async (event: any) => {
+    await tell("chat.message", event.sessionID, { prompt: event.prompt?.text ?? "" })
+  })
+  await context.tool?.hook?.("execute.before", async (event: any) => {
+    const { refuse } = await tell("tool.execute.before", event.sessionID, called(event))
+    if (refuse) throw new Error(refuse)
+  })
+  await context.tool?.hook?.("execute.after", async (event: any) => {
+    if (event.status === "error") {
+      const error = String(event.error?.message ?? event.error ?? "")
+      const { note } = await tell("tool.execute.error", event.sessionID, { ...called(event), error })
+      if (note) event.error = new Error(`${error}\n\n${note}`)
+      return
+    }
+    const content = event.result?.content ?? ""
+    const parts = Array.isArray(content) ? content : [{ type: "text", text: String(content) }]
+    const text = parts.map((part: any) => part.text ?? "").join("\n")
+    const ended = { tool_output: text, tool_metadata: event.result?.metadata ?? {} }
+    const { note } = await tell("tool.execute.after", event.sessionID, { ...called(event), ...ended })
+    if (!note) return
+    const added = Array.isArray(content) ? [...content, { type: "text", text: note }] : `${content}\n\n${note}`
+    event.result = { ...event.result, content: added }
+  })
+}
+
+// Version 1 calls `server`, version 2 calls `setup`.
+export default { id: "agent-tui", server, setup }

@@ -27,6 +27,7 @@ from tui_agent.formats.importers.values import (
 )
 
 _MOMENTS = frozenset({"item.started", "item.updated", "item.completed"})
+_GIVEN = ("changes", "query", "prompt")
 _CALLS = frozenset({"command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call"})
 
 
@@ -120,8 +121,7 @@ def _name(item: Record) -> str:
 def _given(item: Record) -> Any:
     if "command" in item:
         return {"cmd": _script(text_at(item, "command"))}
-    names = ("changes", "query", "prompt")
-    return item.get("arguments") or {name: item[name] for name in names if name in item}
+    return item.get("arguments") or {name: item[name] for name in _GIVEN if name in item}
 
 
 def _script(command: str) -> str:

@@ -22,7 +22,8 @@ from tui_agent.formats.importers.gemini_cli import GeminiCLI
 from tui_agent.formats.importers.gemini_stream import GeminiStream
 from tui_agent.formats.importers.goose import Goose
 from tui_agent.formats.importers.inspect_ai import InspectAI
-from tui_agent.formats.importers.kimi_code import KimiCode, KimiStream
+from tui_agent.formats.importers.kimi_code import KimiCode
+from tui_agent.formats.importers.kimi_stream import KimiStream
 from tui_agent.formats.importers.mini_swe_agent import MiniSWEAgent
 from tui_agent.formats.importers.mistral_vibe import MistralVibe, MistralVibeStore
 from tui_agent.formats.importers.openai_messages import OpenAIMessages

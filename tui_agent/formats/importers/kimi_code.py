@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_agent import untrusted_files
-from tui_agent.core.events import FailureKind
-from tui_agent.formats.importers.faults import classified, rejection_kind
-from tui_agent.formats.importers.openai_messages import MessageReader
+from tui_agent.formats.importers.faults import classified
 from tui_agent.formats.importers.reading import Record
 from tui_agent.formats.importers.results import exited, judged
 from tui_agent.formats.importers.step_reader import Format, used
@@ -32,7 +30,7 @@ from tui_agent.formats.importers.values import (
 WIRE = "wire.jsonl"
 MAIN = "main"
 _CONTEXT = "context."
-_EXITED = re.compile(r"\n?Command failed with exit code: (\d{1,9})\.\s*\Z")
+EXITED = re.compile(r"\n?Command failed with exit code: (\d{1,9})\.\s*\Z")
 _DENIED = re.compile(
     r"\A(?:The user (?:rejected|denied)|Tool call (?:rejected|denied)|Rejected by the user)", re.IGNORECASE
 )
@@ -164,37 +162,6 @@ def result_of_output(call: Call, text: str, *, failed: bool) -> Result:
         return Result("cancelled", text, message="interrupted by the operator")
     if _DENIED.match(text):
         return Result("denied", text, message=text)
-    if code := _EXITED.search(text):
+    if code := EXITED.search(text):
         return exited(call, text[: code.start()], None, int(code[1]))
     return judged(call, text, None, text or "failed")
-
-
-class KimiStream(MessageReader, Format):
-    """What `kimi -p --output-format stream-json` prints: messages of OpenAI's form, whose results have no mark. Only
-    a command says that it failed.
-    """
-
-    name = "Kimi Code stream"
-
-    def __init__(self, report: ImportReport) -> None:
-        Format.__init__(self, report)
-
-    @classmethod
-    def knows(cls, record: Record) -> bool:
-        """The version of the program, at the head."""
-        return record.get("role") == "meta" and record.get("type") == "system.version"
-
-    def take(self, message: Record) -> None:
-        if message.get("role") == "meta":
-            self.leave_out("meta")
-        else:
-            super().take(message)
-
-    def judge(self, call: Call, content: str, record: Record) -> Result:
-        """How a call has ended, by the last line of its output if it is a command."""
-        code = _EXITED.search(content)
-        if code is not None:
-            return exited(call, content[: code.start()], None, int(code[1]))
-        if rejection_kind(content[:200]) is FailureKind.UNKNOWN_TOOL:
-            return judged(call, content, None, content)
-        return judged(call, content, None, None) if call.name == "Bash" else Result("unknown", content)

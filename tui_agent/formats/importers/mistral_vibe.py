@@ -23,12 +23,14 @@ from tui_agent.formats.importers.values import (
     joined,
     object_at,
     objects_at,
+    parsed,
     text_at,
     time_at,
     value_at,
 )
 
 _TOOL_ERROR = re.compile(r"^\s*<tool_error>(.*?)(?:</tool_error>\s*)?$", re.DOTALL)
+_NO_SUCH_TOOL = "unsupported top-level tool"
 _CANCELLED = "<user_cancellation>"
 _OWN_KEYS = {"message_id", "injected", "reasoning_message_id", "reasoning_state"}
 _RETURN_CODE = re.compile(r"^returncode: (-?\d{1,10})$", re.MULTILINE)
@@ -121,10 +123,25 @@ class MistralVibeStore(Format):
             case "action_intent" if text_at(payload, "request", "hook") == "pre_tool_call":
                 call = text_at(payload, "request", "input", "tool_call", "call_id")
                 self._hooked[text_at(payload, "action_id")] = call
+            case "action_intent" if payload.get("kind") == "completion":
+                for message in objects_at(payload, "request", "model_input", "messages", "messages"):
+                    self._rejected(message)
             case "action_result":
                 self._result(object_at(payload, "result", "result"), object_at(payload, "result"), payload)
             case kind:
                 self.leave_out(kind, "record without a type")
+
+    def _rejected(self, message: Record) -> None:
+        """A call that was not run has its end in the next request alone."""
+        turn, call = self.calls.get(text_at(message, "tool_call_id"), (None, None))
+        if turn is None or call is None or call.id in turn.results or message.get("outcome") != "failure":
+            return
+        text = content_text(message.get("content"))
+        error = object_at(parsed(text), "result", "error")
+        reason = text_at(error, "message") or text
+        unknown = reason.startswith(_NO_SUCH_TOOL)
+        kind = FailureKind.UNKNOWN_TOOL if unknown else FailureKind.INVALID_TOOL_CALL
+        self.ended_as(turn, call, failed(text, self._at, reason, kind))
 
     def _shown(self, entry: Record) -> None:
         self._at = time_at(entry, "updatedAt") or self._at
