@@ -45,12 +45,13 @@ FLOORS = (
     {"session"},
     {"event_lines"},
     {"watch"},
-    {"agents", "library"},
+    {"acp", "agents", "library"},
     {"headless_output"},
     {"headless", "doctor"},
     {"fleet"},
     {"frontend"},
     {"console", "plain"},
+    {"acp_agent"},
     {"cli"},
     {"lab"},
     {"__main__"},
@@ -59,6 +60,7 @@ FLOORS = (
 
 MCP = ("mcp", "mcp_types", "httpx2", "anyio")
 ONLY_IN = {
+    "acp": ("acp", "acp_agent"),
     "litellm": ("models",),
     "jinja2": ("formats",),
     "textual_serve": ("console",),

@@ -22,6 +22,7 @@ METHODS = {
 """Whose `open` opens no file, or is the file tools' own, which goes through the same door; those of zstd and of
 an archive get an open file."""
 OWN = {
+    "acp/wire.py": "/dev/null, and the streams that this process was started with",
     "agents/advisor.py": "the journal of a session of ours, below the state folder",
     "agents/answers.py": "an answer that a console of ours left, below the state folder",
     "agents/hook_client.py": "the lock of its daemon, in a folder that was looked at",

@@ -28,6 +28,7 @@ COMMANDS = {
     "demo": "the console on a built-in scripted model; no key, no network",
     "run": "the same engine without a screen, for scripts and CI",
     "serve": "the console in a browser on this machine",
+    "acp": "our engine as an agent for editors and harnesses (Agent Client Protocol)",
     "replay": "the console over a saved session",
     "resume": "go on with a session",
     "sessions": "list, show, search, export, import, fork, rename and delete sessions",

@@ -278,7 +278,9 @@ def add_console_options(parser: Parser) -> None:
     group.add_argument("--theme", metavar="NAME", help="how the console looks")
 
 
-_NO_SETTINGS = frozenset({"config", "task", "name", "list", "session", "resume", "json", "forget_habits"}) | {
+_NO_SETTINGS = frozenset(
+    {"config", "task", "name", "list", "session", "resume", "json", "forget_habits", "login"}
+) | {
     "check",
     "check_timeout",
     "goal",

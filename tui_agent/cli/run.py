@@ -76,8 +76,11 @@ def main(arguments: Sequence[str]) -> int:
 def _run(arguments: Sequence[str]) -> int:
     namespace = parser().parse(arguments)
     task, goal = _task(namespace.task), goal_of(namespace, "run")
-    _log_to_stderr()
     import asyncio
+
+    from tui_agent.cli.logs import log_to_stderr
+
+    log_to_stderr("tui_agent")
 
     return asyncio.run(_run_in(namespace, task, goal))
 
@@ -157,18 +160,3 @@ def _task(text: str | None) -> str:
             "agent-tui run: the task is empty; say what to do in quotes, or on standard input with -."
         )
     return text
-
-
-def _log_to_stderr() -> None:
-    """Warnings of our own code on standard error, one line each, without tracebacks."""
-    import logging
-
-    class _OneLine(logging.Formatter):
-        def format(self, record: logging.LogRecord) -> str:
-            return f"agent-tui: {record.getMessage()}"
-
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_OneLine())
-    own = logging.getLogger("tui_agent")
-    own.handlers[:] = [handler]
-    own.propagate = False

@@ -238,6 +238,14 @@ def write_entry(file: Path, name: str, written: Mapping[str, Any] | None) -> boo
     return True
 
 
+def given_entry(name: str, written: Mapping[str, Any], workspace: Path) -> ServerEntry:
+    """The entry of a server that a client gives for a session, whose user stands for it. Raises `ServerEntryError`.
+
+    Its texts are taken as they are: no variable of ours stands for any part of them.
+    """
+    return _entry(name, written, "user", workspace / "(given by the client)", workspace, None)
+
+
 def check_entry(name: str, written: object) -> None:
     """Raises `ServerEntryError` unless the entry could be used; unset variables are no error."""
     _entry(name, written, "user", Path(USER_FILE), Path.cwd(), _AnyVariable())
@@ -249,7 +257,12 @@ class _AnyVariable(dict[str, str]):
 
 
 def _entry(
-    name: object, written: object, scope: Scope, file: Path, workspace: Path, environ: Mapping[str, str]
+    name: object,
+    written: object,
+    scope: Scope,
+    file: Path,
+    workspace: Path,
+    environ: Mapping[str, str] | None,
 ) -> ServerEntry:
     if not isinstance(name, str) or not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
         raise ServerEntryError(f"a name has 1 to {_LONGEST_NAME} printable characters")
@@ -343,10 +356,12 @@ def _check_address(entry: ServerEntry) -> None:
             raise ServerEntryError(f"the header {one_line(name, 60)} holds characters that no header may")
 
 
-def _expander(environ: Mapping[str, str], taken: dict[str, str | None]) -> Callable[[str], str]:
+def _expander(environ: Mapping[str, str] | None, taken: dict[str, str | None]) -> Callable[[str], str]:
     """A function that replaces `${NAME}` and `${NAME:-default}` and adds each name that was asked for to
-    `taken`.
+    `taken`. Without variables it leaves a text as it is.
     """
+    if environ is None:
+        return lambda text: text
 
     def one(match: re.Match[str]) -> str:
         name, default = match[1], match[2]

@@ -12,9 +12,9 @@ from tui_agent.core.projections.plan import plan_of
 from tui_agent.core.tool_facts import facts_of
 from tui_agent.event_lines import WORDS, call_words, ended_as, event_line
 from tui_agent.frontend.lines.account import account
-from tui_agent.frontend.lines.incident import incident_name, next_words
+from tui_agent.frontend.lines.incident import incident_name, next_words, recovered_words
 from tui_agent.headline import headline
-from tui_agent.quantities import counted, ordinal
+from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line, revealed_line, sanitize
 
 if TYPE_CHECKING:
@@ -214,12 +214,7 @@ class Narration:
         for place in range(min(self._recovered, len(recovered)), len(recovered)):
             incident = recovered[place]
             if incident.recovery is not None and incident.recovery.why != "not_needed":
-                helped = {"answer": ", after your answer", "note": ", after a note"}.get(
-                    incident.helped_by, ""
-                )
-                how = "" if incident.recovery.how == "same_call" else ", by another call"
-                tries = f"on the {ordinal(incident.recovery.tries)} try"
-                self._say(f"recovered: {incident_name(incident)}, {tries}{how}{helped}")
+                self._say(f"recovered: {recovered_words(incident)}")
         self._recovered = len(recovered)
 
     def _forecast(self, event: events.Event, state: RunState) -> None:

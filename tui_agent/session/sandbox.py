@@ -63,6 +63,13 @@ class SessionSandbox:
         """Wait until it is found out."""
         return await asyncio.shield(self.start())
 
+    async def change(self, settings: Settings) -> None:
+        """Find out another one, by these settings, for the commands that follow. Not while one runs."""
+        await self.settle()
+        self._settings, self._chosen, self._trying = settings, None, None
+        self._approvals.sandbox = Sandbox()
+        self._checkpoints.inside(self._approvals.sandbox)
+
     async def of_server(self, entry: ServerEntry) -> Sandbox:
         """Give the sandbox that an MCP server runs in."""
         return for_server(self._settings, entry, await self.ready())

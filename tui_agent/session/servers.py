@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, cast
 
@@ -66,15 +67,21 @@ class SessionServers:
 
     # --- life -----------------------------------------------------------------------------------------------
 
-    def connect(self, patience: float = PATIENCE) -> None:
-        """Start the servers in the background; the first model call waits `patience` seconds for them."""
+    def connect(self, patience: float = PATIENCE, given: Sequence[ServerEntry] = ()) -> None:
+        """Start the servers in the background; the first model call waits `patience` seconds for them. `given`: by
+        who drives the session, beside those of the files.
+        """
         if not self._wanted:
             return
         self._waits_until = asyncio.get_running_loop().time() + patience
-        self._opening = asyncio.get_running_loop().create_task(self._open(), name="mcp-configuration")
+        self._opening = asyncio.get_running_loop().create_task(self._open(given), name="mcp-configuration")
 
-    async def _open(self) -> None:
+    async def _open(self, given: Sequence[ServerEntry]) -> None:
         configured = await asyncio.to_thread(load_servers, self._workspace)
+        if given:
+            names = {entry.name for entry in given}
+            rest = (entry for entry in configured.entries if entry.name not in names)
+            configured = replace(configured, entries=(*given, *rest))
         if configured.entries or configured.problems:
             self.servers = McpServers(configured, self._registry, self, self._workspace)
             self.servers.start()

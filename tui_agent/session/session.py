@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from tui_agent.config.settings import Settings, user_config_file
 from tui_agent.core import events
-from tui_agent.core.names import ASK_OPERATOR, BUDGET_KEYS, Phase, unanswered
+from tui_agent.core.names import ASK_OPERATOR, BUDGET_KEYS, Phase, SandboxMode, unanswered
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.policy import preset
 from tui_agent.core.state import RunState
@@ -305,6 +305,16 @@ class Session:
             return False
         self.settings = self.settings.replaced(**{name: getattr(settings, name)})
         return True
+
+    async def use_sandbox(self, mode: SandboxMode) -> None:
+        """Run the commands of later runs in another sandbox. Raises `SessionError` while a run goes on."""
+        if self.running:
+            raise SessionError(
+                "The sandbox was not changed", "a run goes on in it", "Change it when the run has ended."
+            )
+        changed = self.settings.sandbox.model_copy(update={"mode": mode})
+        self.settings = self.settings.replaced(sandbox=changed)
+        await self.sandbox.change(self.settings)
 
     def set_breaker(self, tool: str, *, opened: bool) -> None:
         """Withhold a tool, or give it back. Raises `ValueError` for a tool that is not there."""

@@ -18,7 +18,7 @@ from tui_agent.frontend.lines.glyphs import EMPTY, LEVELS, OUTCOMES
 from tui_agent.frontend.lines.outlook import figure
 from tui_agent.frontend.lines.styled import Line, Span, clip, fit_middle, justified, width_of
 from tui_agent.headline import headline
-from tui_agent.quantities import counted
+from tui_agent.quantities import counted, ordinal
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -238,6 +238,16 @@ def incident_name(incident: Incident) -> str:
     if incident.key == REPLY_FORM:
         return "the reply's form"
     return f"{one_line(incident.tool)} {subject_of(incident)}".strip()
+
+
+def recovered_words(incident: Incident) -> str:
+    """Say how a failure was recovered: what failed, on which try, and what helped."""
+    recovery = incident.recovery
+    if recovery is None:
+        return incident_name(incident)
+    helped = {"answer": ", after your answer", "note": ", after a note"}.get(incident.helped_by, "")
+    how = "" if recovery.how == "same_call" else ", by another call"
+    return f"{incident_name(incident)}, on the {ordinal(recovery.tries)} try{how}{helped}"
 
 
 def _what(state: RunState, problem: Problem, width: int) -> Line:
