@@ -227,6 +227,7 @@ async def test_cancel_in_mid_tool_ends_the_turn_as_cancelled_and_the_session_goe
         assert await editor.ends(waits) == {"stopReason": "cancelled"}
         assert editor.call("bash")["status"] == "failed"
         assert editor.call("bash")["_meta"][META]["cancelled"] is True
+        assert editor.said() == ""
         count = len(editor.updates())
         assert (await editor.prompt(session, "again"))["stopReason"] == "end_turn"
         assert editor.updates()[count:][-1]["content"]["text"] == "Back again."

@@ -236,16 +236,22 @@ class Updates:
                 yield from self._closing(event)
 
     def _closing(self, event: events.RunFinished) -> Iterator[Update]:
-        """Close a turn: the answer, unless it was said, and how the run ended if it was not answered."""
+        """Close a turn: the answer, unless it was said, and how the run ended if it was not answered.
+
+        A client that has cancelled a turn reads nothing more of it.
+        """
+        if event.outcome is events.Outcome.INTERRUPTED:
+            return
         answer = event.answer.strip()
         if answer and answer != self._said.strip():
-            yield self._chunk("agent_message_chunk", event.answer, f"a{event.seq}")
+            # Clients that know no ids of messages run one into the other.
+            apart = "\n\n" if self._said.strip() else ""
+            yield self._chunk("agent_message_chunk", apart + event.answer, f"a{event.seq}")
         self._said = ""
         if event.outcome is not events.Outcome.ANSWERED:
             rule = f" [{event.rule}]" if event.rule else ""
-            severity = "info" if event.outcome is events.Outcome.INTERRUPTED else "warning"
             said = f"The run ended, {event.outcome.in_words}: {one_line(event.reason)}{rule}"
-            yield from self._said_aside(said, event.seq, severity)
+            yield from self._said_aside(said, event.seq, "warning")
 
     # --- notices --------------------------------------------------------------------------------------------
 
