@@ -160,6 +160,27 @@ async def test_a_client_that_answers_no_question_denies_and_the_run_goes_on(
         assert editor.said() == "Then not."
 
 
+async def test_a_sub_agents_calls_and_approvals_are_shown_as_its_own(tmp_path: Path) -> None:
+    """As reported of other agents: a sub-agent's question that nobody sees, and a session that hangs."""
+    turns = [
+        calls(("task", {"name": "toucher", "prompt": "touch x"})),
+        bash("touch x"),
+        calls(("finish", {"answer": "Touched."})),
+        "All done.",
+    ]
+    async with connected(tmp_path, turns) as editor:
+        session = await started(editor, tmp_path)
+        editor.choose = lambda options: options[0]["optionId"]
+        await editor.prompt(session, "go")
+        asked = editor.asked[0]["params"]["toolCall"]
+        task = editor.updates("tool_call")[0]["toolCallId"]
+        assert asked["toolCallId"].startswith(f"{task}/")
+        assert "toucher" in asked["title"]
+        of_it = [one for one in editor.updates() if one.get("toolCallId") == asked["toolCallId"]]
+        assert [one["status"] for one in of_it] == ["pending", "in_progress", "completed"]
+        assert "toucher: ended, answered" in editor.said("agent_thought_chunk")
+
+
 QUESTION = calls(("ask_operator", {"question": "Which port?", "options": ["8080", "9090"]}))
 
 

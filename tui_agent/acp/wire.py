@@ -37,6 +37,8 @@ MOST_OPEN = 1_000
 """Requests of the peer that may be open at once."""
 MOST_REFUSALS = 20
 """Lines in a row that are answered although they are no message."""
+PATIENCE = 10.0
+"""Seconds that requests which are open have when their peer has left."""
 _CHUNK = 65_536
 
 
@@ -60,6 +62,7 @@ class Wire:
         self._searched = 0
         self._skips = self._ended = False
         self._refusals = 0
+        self._answered = asyncio.Event()
         self.open: dict[int | str, Message] = {}
         """Requests of the peer that were not answered yet, by their ids."""
         self.fault = ""
@@ -141,6 +144,7 @@ class Wire:
         asks = "method" in message
         if not asks:
             self.open.pop(message["id"], None)
+            self._answered.set()
         if self._writer.is_closing() and asks:
             raise ConnectionError(self.fault or "the peer is gone")
         self.post(message)
@@ -156,6 +160,14 @@ class Wire:
             self.fault = f"the peer has left more than {MOST_UNREAD:,} bytes unread"
             self._writer.transport.abort()
             self.end()
+
+    async def settled(self, besides: str = "") -> None:
+        """Wait until every request of the peer is answered, `besides` those of one method; not for ever."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                while any(request["method"] != besides for request in self.open.values()):
+                    self._answered.clear()
+                    await self._answered.wait()
 
     def end(self) -> None:
         """Take nothing more from the peer."""

@@ -52,8 +52,11 @@ async def serve(wire: Wire, arguments: ConsoleArguments, model: Model | None = N
     connection = Connection(handle, wire, listening=False)
     try:
         await connection.main_loop()
+        # What was asked before the end of the stream is answered: a file of requests has its answers.
+        await wire.settled(besides="session/prompt")
     finally:
         faults = await agent.close()
+        await wire.settled()
         await connection.close()
     return faults
 

@@ -146,8 +146,7 @@ class ClientQuestions:
     # --- approvals ------------------------------------------------------------------------------------------
 
     async def _approval(self, asked: ApprovalAsked) -> ApprovalReply:
-        lane = f"{asked.lane}/" if asked.lane else ""
-        call = described(asked, self._workspace, lane) | {"status": "pending"}
+        call = described(asked, self._workspace, self._lane_of(asked)) | {"status": "pending"}
         call["title"] = of_lane(call["title"], asked.lane)
         if asked.held:
             about = [*approval.held_files(asked.held), *approval.held_whole(asked.held)]
@@ -170,6 +169,13 @@ class ClientQuestions:
         if not chosen:
             return ApprovalReply("deny", "the client closed the question without an answer")
         return ApprovalReply(cast("Decision", chosen))
+
+    def _lane_of(self, asked: ApprovalAsked) -> str:
+        """The beginning of the call's id if it is a sub-agent's."""
+        lanes = self._state().lanes.items() if asked.lane else ()
+        return next(
+            (f"{key}/" for key, lane in lanes if any(one.id == asked.id for one in lane.approvals)), ""
+        )
 
     # --- escalations ----------------------------------------------------------------------------------------
 
