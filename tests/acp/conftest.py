@@ -15,3 +15,4 @@ def own_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setattr("tui_agent.acp_agent.served.found_now", nothing)
+    monkeypatch.setattr("tui_agent.acp_agent.served.known_at_once", nothing)

@@ -296,6 +296,18 @@ async def test_a_model_that_cannot_be_used_is_an_error_and_the_session_stays(
         assert "1 failure" in editor.said()
 
 
+async def test_without_a_model_a_prompt_says_so_and_one_can_be_chosen(tmp_path: Path) -> None:
+    async with connected(tmp_path, ["Hello."], model="") as editor:
+        session = await started(editor, tmp_path)
+        with pytest.raises(Refusal, match="model"):
+            await editor.prompt(session, "hello")
+        chosen = {"sessionId": session, "configId": "model", "value": "scripted"}
+        answer = await editor.request("session/set_config_option", **chosen)
+        [model] = [one for one in answer["configOptions"] if one["id"] == "model"]
+        assert model["currentValue"] == "scripted"
+        assert (await editor.prompt(session, "hello"))["stopReason"] == "end_turn"
+
+
 async def test_used_up_steps_are_max_turn_requests(tmp_path: Path) -> None:
     async with connected(tmp_path, [bash("true")] * 5, approve="all", max_iterations=2) as editor:
         session = await started(editor, tmp_path)

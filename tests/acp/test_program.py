@@ -86,16 +86,13 @@ async def test_the_sdks_client_works_with_it_and_nothing_outlives_the_client(tmp
 
 
 @pytest.mark.process
-async def test_files_as_streams_and_a_missing_model_are_answered(tmp_path: Path) -> None:
-    """As a person tries it by hand: requests in a file, answers into a file."""
+async def test_requests_in_a_file_are_answered_into_a_file(tmp_path: Path) -> None:
+    """As a person tries it by hand."""
+    here = {"cwd": str(tmp_path), "mcpServers": []}
     requests = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}},
-        {
-            "jsonrpc": "2.0",
-            "id": 2,
-            "method": "session/new",
-            "params": {"cwd": str(tmp_path), "mcpServers": []},
-        },
+        {"jsonrpc": "2.0", "id": 2, "method": "session/new", "params": here},
+        {"jsonrpc": "2.0", "id": 3, "method": "session/new", "params": here | {"cwd": "here"}},
     ]
     (tmp_path / "in").write_text("\n".join(map(json.dumps, requests)))
     with (tmp_path / "in").open("rb") as given, (tmp_path / "out").open("wb") as taken:
@@ -107,9 +104,11 @@ async def test_files_as_streams_and_a_missing_model_are_answered(tmp_path: Path)
             env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config"), "AGENT_TUI_MODEL": ""},
         )
         assert await asyncio.wait_for(done.wait(), LIMIT) == 0
-    first, second = map(json.loads, (tmp_path / "out").read_text().splitlines())
-    assert first["result"]["protocolVersion"] == 1
-    assert "model" in second["error"]["message"]
+    answers = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+    found = {one["id"]: one for one in answers if "id" in one}
+    assert found[1]["result"]["protocolVersion"] == 1
+    assert found[2]["result"]["sessionId"]
+    assert "absolute" in found[3]["error"]["message"]
 
 
 def test_the_entry_for_the_registry_fits_what_is_built() -> None:

@@ -27,7 +27,7 @@ from tui_agent.acp_agent.served import ServedSession
 from tui_agent.acp_agent.updates import Announced, Update, Updates
 from tui_agent.config.errors import ConfigError
 from tui_agent.config.mcp_servers import ServerEntry, ServerEntryError, given_entry
-from tui_agent.config.settings import load_settings, require_model, require_workspace
+from tui_agent.config.settings import load_settings, require_workspace
 from tui_agent.models.hosted import KeptHost
 from tui_agent.models.scenario_checks import ScenarioError
 from tui_agent.session.fork import ForkChoice, fork_session
@@ -241,8 +241,6 @@ class AcpAgent:
         if wanted:
             store = await asyncio.to_thread(SessionStore, settings.state_dir)
             folder = await self._folder(store, wanted)
-        else:
-            require_model(settings)
         sink = _Sink()
         questions = ClientQuestions(self._request, sink.post, self._takes, lambda: sink.state)
         updates = Updates(settings.workspace, self._takes)
@@ -260,8 +258,10 @@ class AcpAgent:
         questions.session, sink.post_to = session.id, post
         served = ServedSession(session, questions, updates, post, self._arguments)
         self._sessions[session.id] = served
+        await served.find_models()
         session.mcp.connect(given=given)
-        session.warm_up()
+        if settings.model:
+            session.warm_up()
         return served
 
     async def _settings(self, cwd: str | None) -> Settings:

@@ -70,7 +70,8 @@ def _select(key: str, name: str, category: str, now: str, values: dict[str, str]
         "category": category,
         "currentValue": now,
         "options": [
-            {"value": value, "name": one_line(value, 100)} | ({"description": about} if about else {})
+            {"value": value, "name": one_line(value, 100) or "none chosen"}
+            | ({"description": about} if about else {})
             for value, about in values.items()
         ],
     }

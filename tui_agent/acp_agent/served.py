@@ -21,12 +21,13 @@ from tui_agent.acp_agent.prompts import Blocks, message_of
 from tui_agent.acp_agent.questions import ClientQuestions
 from tui_agent.acp_agent.refusals import Refused
 from tui_agent.acp_agent.updates import META, Announced, Update, Updates, history
+from tui_agent.config.settings import require_model
 from tui_agent.core import events
 from tui_agent.core.names import FaultKind
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.result import result_of
 from tui_agent.frontend.commands.dispatch import names_command
-from tui_agent.frontend.commands.model_offers import found_now
+from tui_agent.frontend.commands.model_offers import found_now, known_at_once
 from tui_agent.frontend.commands.running import with_servers
 from tui_agent.frontend.commands.server_entries import names_a_server
 from tui_agent.frontend.prompt_history import PromptHistory
@@ -119,8 +120,12 @@ class ServedSession:
     def _say_options(self) -> None:
         self._post({"sessionUpdate": "config_option_update", "configOptions": self.options})
 
+    async def find_models(self) -> None:
+        """Take up the models that can be named without asking a server."""
+        self._found = await known_at_once(self.session.settings)
+
     def begin_to_serve(self) -> None:
-        """Say which commands there are, and look for models in the background."""
+        """Say which commands there are, and look for servers of models in the background."""
         commands = [
             {"name": command.name, "description": command.help}
             | ({"input": {"hint": command.argument}} if command.argument else {})
@@ -131,8 +136,8 @@ class ServedSession:
         self._looking = asyncio.get_running_loop().create_task(self._look_for_models(), name="acp-models")
 
     async def _look_for_models(self) -> None:
-        self._found = await found_now(self.session.settings)
-        if self._found:
+        known, self._found = self._found, await found_now(self.session.settings)
+        if [row.value for row in self._found] != [row.value for row in known]:
             self._say_options()
 
     async def replay(self, announced: Announced) -> None:
@@ -177,6 +182,8 @@ class ServedSession:
         if len(session.state.queue) >= MOST_WAITING:
             raise Refused(INVALID_PARAMS, f"{MOST_WAITING} prompts wait already; this one was not sent.")
         message = await with_servers(session, text)
+        if not session.state.model:
+            require_model(session.settings)
         session.go_on()
         await session.submit(message, typed, model)
 

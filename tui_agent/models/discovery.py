@@ -60,15 +60,21 @@ async def discover(
 ) -> Discovery:
     """Look at everything, in `local_servers.PATIENCE` seconds at most beside reading the table."""
     bases = {settings.api_base, *(profile.api_base for profile in settings.profiles.values())}
-    servers, (named, providers) = await asyncio.gather(
+    servers, found = await asyncio.gather(
         find_servers(sorted(base for base in bases if base), usual),
-        asyncio.to_thread(_from_table, settings, environ),
+        asyncio.to_thread(known_by_name, settings, environ),
     )
+    return replace(found, servers=tuple(servers))
+
+
+def known_by_name(settings: Settings, environ: Mapping[str, str]) -> Discovery:
+    """Look at the configuration and the table of models alone: no server is asked. Reads the disk."""
+    named, providers = _from_table(settings, environ)
     return Discovery(
         named[settings.model] if settings.model else None,
         tuple(named[name] for name in settings.profiles),
         tuple(named[name] for name in settings.aliases),
-        tuple(servers),
+        (),
         providers,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,6 +31,11 @@ class Offer(NamedTuple):
 async def found_now(settings: Settings) -> list[Row]:
     """Servers and keys of this machine and its environment."""
     return list(offers(await discovery.discover(settings, os.environ)))
+
+
+async def known_at_once(settings: Settings) -> list[Row]:
+    """The same without servers: none is asked."""
+    return list(offers(await asyncio.to_thread(discovery.known_by_name, settings, os.environ)))
 
 
 def offers(found: Discovery) -> Iterator[Row]:
