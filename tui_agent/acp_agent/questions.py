@@ -1,8 +1,8 @@
 """Questions of a run, put to a client as permission requests: the choices of the card are the options.
 
-An escalation may be answered in words too: by a form if the client has forms, else by the next prompt. A client that
-answers by itself takes the first option that allows once: so that one never raises a budget and never lets a failing
-call run again.
+An escalation may be answered in words too: by a form if the client has forms, else by the next prompt. Clients that
+answer by themselves take the first option, or the first that allows once or always. That one never raises a budget and
+never lets a failing call run again.
 """
 
 from __future__ import annotations
@@ -289,9 +289,8 @@ def _label(asked: EscalationRaised, choice: Choice) -> str:
 
 
 def _kind(asked: EscalationRaised, value: str) -> str:
-    if asked.source in OF_BOUNDS:
-        return ONCE if value == "partial" else REJECT if value == "stop" else ALWAYS
-    return REJECT if value in {"partial", "stop"} else ONCE
+    ends = {"stop"} if asked.source in OF_BOUNDS else {"partial", "stop"}
+    return REJECT if value in ends else ONCE
 
 
 def _reply(asked: EscalationRaised, chosen: str) -> EscalationReply:
