@@ -54,7 +54,10 @@ async def test_a_turn_streams_text_calls_plan_and_usage_and_fails_what_failed(tm
         bash("echo hi; exit 3"),
         bash("grep absent a.txt"),
         bash("echo done"),
-        {**calls(("finish", {"answer": "All is built."}))},
+        {
+            **calls(("finish", {"answer": "All is built."})),
+            "usage": {"prompt": 900, "completion": 100, "cost": 0.25},
+        },
     ]
     async with connected(tmp_path, turns, approve="all", context_tokens=50_000) as editor:
         session = await started(editor, tmp_path)
@@ -85,6 +88,13 @@ async def test_a_turn_streams_text_calls_plan_and_usage_and_fails_what_failed(tm
         edited = editor.call("edit_file")
         assert edited["content"] == [{"type": "diff", "path": place, "oldText": "one\n", "newText": "two\n"}]
         assert edited["locations"] == [{"path": place}]
+        [used] = editor.updates("usage_update")
+        assert (used["used"], used["size"], used["cost"]) == (
+            1000,
+            50_000,
+            {"amount": 0.25, "currency": "USD"},
+        )
+        assert (answer["usage"]["totalTokens"], answer["usage"]["inputTokens"]) == (1000, 900)
         [title] = editor.updates("session_info_update")
         assert title["title"] == "build it"
         assert all(one["sessionUpdate"] != "user_message_chunk" for one in editor.updates())
@@ -444,10 +454,12 @@ async def test_options_and_modes_change_the_session(tmp_path: Path) -> None:
     async with connected(tmp_path, [bash("true"), "Done."]) as editor:
         session = await started(editor, tmp_path)
         await editor.request("session/set_mode", sessionId=session, modeId="hpd")
-        for key, value in (("approve", "all"), ("sandbox", "off"), ("model", "scripted")):
+        wanted = (("approve", "all"), ("sandbox", "auto"), ("sandbox", "off"), ("model", "scripted"))
+        for key, value in wanted:
             answer = await editor.request(
                 "session/set_config_option", sessionId=session, configId=key, value=value
             )
+            assert value in {one["currentValue"] for one in answer["configOptions"] if one["id"] == key}
         now = {one["id"]: one["currentValue"] for one in answer["configOptions"]}
         assert now == {"mode": "hpd", "approve": "all", "sandbox": "off", "model": "scripted"}
         values = {one["id"]: [each["value"] for each in one["options"]] for one in answer["configOptions"]}

@@ -308,7 +308,7 @@ def described(call: events.ToolStarted | events.ApprovalAsked, workspace: Path, 
     return {
         "toolCallId": f"{lane}{call.call_id}",
         "title": one_line(f"{known.label or call.tool} {subject}".strip(), _LONGEST_TITLE),
-        "name": call.tool,
+        "name": one_line(call.tool, 100),
         "kind": kind_of(known),
         "rawInput": dict(call.input),
         "locations": locations(known, call.input, workspace),
