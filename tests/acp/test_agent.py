@@ -417,6 +417,11 @@ async def test_what_was_rewound_is_no_history(tmp_path: Path) -> None:
         assert "y does it" in editor.said()
         await editor.prompt(session, "y")
         assert "/redo takes it back" in editor.said()
+        await editor.prompt(session, "/undo")
+        await editor.prompt(session, "/cost")  # another command gives up the one that waits for a line
+        assert "Tokens" in editor.said() or "tokens" in editor.said()
+        await editor.prompt(session, "/undo")
+        editor.notify("session/cancel", sessionId=session)
         where = {"cwd": str(tmp_path / "work"), "mcpServers": []}
         count = len(editor.updates())
         await editor.request("session/load", sessionId=session, **where)

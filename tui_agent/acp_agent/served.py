@@ -10,7 +10,6 @@ import asyncio
 import io
 import re
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,7 +25,7 @@ from tui_agent.core import events
 from tui_agent.core.names import FaultKind
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.result import result_of
-from tui_agent.frontend.commands.dispatch import names_command
+from tui_agent.frontend.commands.dispatch import is_command, names_command
 from tui_agent.frontend.commands.model_offers import found_now, known_at_once
 from tui_agent.frontend.commands.running import with_servers
 from tui_agent.frontend.commands.server_entries import names_a_server
@@ -159,16 +158,16 @@ class ServedSession:
         try:
             workspace = Path(self.session.state.session.workspace)
             message = await asyncio.to_thread(message_of, blocks, workspace, self.session.folder)
-            if self._line is not None and not self._line.done():
-                self._line.set_result(message.typed)
+            if self._line is not None and not is_command(message.typed):
+                self._give_line(message.typed)
             elif self.questions.answer(message.text):
                 pass
             elif self._is_command(message.typed):
+                await self._end_command()
                 self._begin_command(message.typed)
             else:
                 await self._submit(message.text, message.typed)
-            if self._command is not None:
-                await self._command_ends(before)
+            await self._command_ends()
             return await self._turn(before)
         finally:
             self._turns -= 1
@@ -243,12 +242,10 @@ class ServedSession:
 
     async def cancel(self) -> None:
         """End the turns that are under way, and take back the prompts that wait. Nothing happens between turns."""
-        if not self._turns and not self.session.running:
-            return
-        self._cancels += 1
-        if self._command is not None:
-            self._command.cancel()
-        await self._stop()
+        await self._end_command()
+        if self._turns or self.session.running:
+            self._cancels += 1
+            await self._stop()
 
     async def _stop(self) -> None:
         for message in self.session.state.queue:
@@ -268,7 +265,18 @@ class ServedSession:
         if self._command is None:
             self._flush()
 
-    async def _command_ends(self, before: int) -> None:
+    async def _end_command(self) -> None:
+        """Give up a command that is under way or waits for its line."""
+        if self._command is not None:
+            self._command.cancel()
+            await asyncio.wait([self._command])
+
+    def _give_line(self, line: str) -> None:
+        self._asks_line.clear()
+        if self._line is not None and not self._line.done():
+            self._line.set_result(line)
+
+    async def _command_ends(self) -> None:
         """Wait for the end of a command, or for its wish for a line."""
         command = self._command
         if command is None:
@@ -313,9 +321,7 @@ class ServedSession:
                 self.paper.lines(asked.lines)
                 self._line = asyncio.get_running_loop().create_future()
                 self._asks_line.set()
-                line = await self._line
-                self._asks_line.clear()
-                asked = dialogue.send(line)
+                asked = dialogue.send(await self._line)
         except StopIteration as ended:
             answer: Answer = ended.value
             return answer
@@ -348,12 +354,11 @@ class ServedSession:
 
     async def close(self) -> None:
         """End the session. Raises `SessionError` if the disk refuses."""
-        for task in (self._looking, self._command):
-            if task is not None:
-                task.cancel()
-                with suppress(asyncio.CancelledError, Exception):
-                    await task
         self._cancels += 1
+        await self._end_command()
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait([self._looking])
         try:
             await self.session.close()
         finally:
