@@ -20,7 +20,7 @@ from tests.scripted_model import scripted_model
 from tui_agent.acp.wire import Wire
 from tui_agent.acp_agent.program import serve
 from tui_agent.frontend.arguments import ConsoleArguments
-from tui_agent.models.scripted import ScriptedModel
+from tui_agent.models.protocol import Model
 
 LIMIT = 60.0
 """Seconds that only what hangs needs."""
@@ -89,6 +89,10 @@ class Editor:
 
     def begin(self, method: str, **params: Any) -> asyncio.Future[Message]:
         """Send a request; its answer to come."""
+        return self.begin_with(method, params)
+
+    def begin_with(self, method: str, params: object) -> asyncio.Future[Message]:
+        """The same, whatever the parameters are."""
         self._number += 1
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._waiting[self._number] = answer
@@ -149,11 +153,13 @@ class Editor:
 
 @asynccontextmanager
 async def connected(
-    folder: Path, turns: Iterable[Mapping[str, Any] | str] | ScriptedModel, **options: Any
+    folder: Path, turns: Iterable[Mapping[str, Any] | str] | Model, **options: Any
 ) -> AsyncIterator[Editor]:
-    """A client of an agent with these turns; its workspace is `folder`/work. The agent's end is waited for."""
+    """A client of an agent with these turns, or this model; its workspace is `folder`/work. The agent's end is waited
+    for.
+    """
     (folder / "work").mkdir(exist_ok=True)
-    model = turns if isinstance(turns, ScriptedModel) else scripted_model(turns)
+    model = scripted_model(turns) if isinstance(turns, Iterable) else turns
     chosen = {"model": "scripted", "sandbox": "off", "state_dir": folder / "state", **options}
     mine, its = socket.socketpair()
     agent = asyncio.create_task(

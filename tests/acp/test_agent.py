@@ -152,9 +152,6 @@ async def test_an_approval_is_a_permission_request(tmp_path: Path, chosen: str, 
     "answer",
     [
         {"outcome": {"outcome": "cancelled"}},
-        {"outcome": "selected"},
-        {"outcome": {"outcome": "selected", "optionId": 7}},
-        {"outcome": None},
         {"code": -32601, "message": "Method not found"},
     ],
 )
@@ -506,25 +503,25 @@ async def test_files_images_and_resources_of_a_prompt_reach_the_model(tmp_path: 
     assert len(run.images) == 1  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    "blocks",
-    [
-        [],
-        [{"type": "text", "text": " \n"}],
-        [{"type": "image", "mimeType": "image/png", "data": "no base64!"}],
-        [{"type": "image", "mimeType": "text/html", "data": ""}],
-        [{"type": "audio", "mimeType": "audio/wav", "data": ""}],
-        [{"type": "video"}],
-        "text",
-        None,
-    ],
-)
-async def test_a_prompt_that_cannot_be_sent_is_refused(tmp_path: Path, blocks: Any) -> None:
+UNSENDABLE: list[Any] = [
+    [],
+    [{"type": "text", "text": " \n"}],
+    [{"type": "image", "mimeType": "image/png", "data": "no base64!"}],
+    [{"type": "image", "mimeType": "text/html", "data": ""}],
+    [{"type": "audio", "mimeType": "audio/wav", "data": ""}],
+    [{"type": "video"}],
+    "text",
+    None,
+]
+
+
+async def test_a_prompt_that_cannot_be_sent_is_refused(tmp_path: Path) -> None:
     async with connected(tmp_path, ["Still here."]) as editor:
         session = await started(editor, tmp_path)
-        with pytest.raises(Refusal) as refused:
-            await editor.request("session/prompt", sessionId=session, prompt=blocks)
-        assert refused.value.code == wire.INVALID_PARAMS
+        for blocks in UNSENDABLE:
+            with pytest.raises(Refusal) as refused:
+                await editor.request("session/prompt", sessionId=session, prompt=blocks)
+            assert refused.value.code == wire.INVALID_PARAMS, blocks
         await editor.prompt(session, "hello")
         assert editor.said() == "Still here."
 
@@ -532,35 +529,31 @@ async def test_a_prompt_that_cannot_be_sent_is_refused(tmp_path: Path, blocks: A
 # --- rubbish -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("method", "params", "said"),
-    [
-        ("session/new", {"cwd": "work", "mcpServers": []}, "absolute"),
-        ("session/new", {"cwd": "/no/such/folder", "mcpServers": []}, "does not exist"),
-        ("session/new", {"cwd": 7}, "cwd"),
-        ("session/new", None, "cwd"),
-        ("session/new", [1], "dictionary"),
-        ("session/load", {"sessionId": "../..", "cwd": "/", "mcpServers": []}, "There is no session"),
-        ("session/prompt", {"sessionId": "none", "prompt": []}, "is not open"),
-        ("session/list", {"cursor": "-1"}, "cursor"),
-        ("session/list", {"cursor": "٣"}, "cursor"),
-        ("session/invented", {}, "no method"),
-        ("_zed.dev/x", {}, "no method"),
-        ("authenticate", {"methodId": "login"}, "--login"),
-    ],
-)
-async def test_a_wrong_request_is_answered_in_words(
-    tmp_path: Path, method: str, params: Any, said: str, caplog: pytest.LogCaptureFixture
+WRONG: list[tuple[str, Any, str]] = [
+    ("session/new", {"cwd": "work", "mcpServers": []}, "absolute"),
+    ("session/new", {"cwd": "/no/such/folder", "mcpServers": []}, "does not exist"),
+    ("session/new", {"cwd": 7}, "cwd"),
+    ("session/new", None, "cwd"),
+    ("session/new", [1], "dictionary"),
+    ("session/load", {"sessionId": "../..", "cwd": "/", "mcpServers": []}, "There is no session"),
+    ("session/prompt", {"sessionId": "none", "prompt": []}, "is not open"),
+    ("session/list", {"cursor": "-1"}, "cursor"),
+    ("session/list", {"cursor": "٣"}, "cursor"),
+    ("session/invented", {}, "no method"),
+    ("_zed.dev/x", {}, "no method"),
+    ("authenticate", {"methodId": "login"}, "--login"),
+]
+
+
+async def test_a_wrong_request_is_answered_in_words_and_the_session_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with connected(tmp_path, ["Hello."]) as editor:
-        await editor.initialize()
-        answer = asyncio.get_running_loop().create_future()
-        editor._waiting[77] = answer
-        editor.send({"jsonrpc": "2.0", "id": 77, "method": method, "params": params})
-        with pytest.raises(Refusal, match=said) as refused:
-            await editor.ends(answer)
-        assert "Traceback" not in refused.value.message
-        session = await editor.new(tmp_path / "work")
+        session = await started(editor, tmp_path)
+        for method, params, said in WRONG:
+            with pytest.raises(Refusal, match=said) as refused:
+                await editor.ends(editor.begin_with(method, params))
+            assert "Traceback" not in refused.value.message
         await editor.prompt(session, "hello")
         assert editor.said() == "Hello."
     assert not caplog.records
