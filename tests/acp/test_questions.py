@@ -29,7 +29,8 @@ class Client:
         self.answers = [*answers]
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.updates: list[dict[str, Any]] = []
-        self.questions = ClientQuestions(self.request, self.updates.append, announced, RunState)
+        self.questions = ClientQuestions(self.request, announced)
+        self.questions.begin("s", self.updates.append, RunState)
         self.operator = self.questions.operator
 
     async def request(self, method: str, params: dict[str, Any]) -> Any:

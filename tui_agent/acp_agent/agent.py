@@ -39,8 +39,6 @@ from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
-    from tui_agent.core.events import Event
-    from tui_agent.core.state import RunState
     from tui_agent.frontend.arguments import ConsoleArguments
     from tui_agent.models.protocol import Model
 
@@ -241,12 +239,8 @@ class AcpAgent:
         if wanted:
             store = await asyncio.to_thread(SessionStore, settings.state_dir)
             folder = await self._folder(store, wanted)
-        sink = _Sink()
-        questions = ClientQuestions(self._request, sink.post, self._takes, lambda: sink.state)
-        updates = Updates(settings.workspace, self._takes)
-        session = await open_session(
-            settings, questions.operator, self._model, folder, listener=sink.heard, hosted=self._hosted
-        )
+        questions = ClientQuestions(self._request, self._takes)
+        session = await open_session(settings, questions.operator, self._model, folder, hosted=self._hosted)
         if session.state.session.workspace != str(settings.workspace):
             await session.close()
             there = session.state.session.workspace
@@ -255,7 +249,8 @@ class AcpAgent:
         def post(update: Update) -> None:
             self._post({"sessionId": session.id, "update": update})
 
-        questions.session, sink.post_to = session.id, post
+        questions.begin(session.id, post, lambda: session.state)
+        updates = Updates(settings.workspace, self._takes)
         served = ServedSession(session, questions, updates, post, self._arguments)
         self._sessions[session.id] = served
         await served.find_models()
@@ -323,22 +318,6 @@ class AcpAgent:
         ended = await asyncio.gather(*map(self._end, [*self._sessions.values()]), return_exceptions=True)
         await self._hosted.end()
         return [str(fault) for fault in ended if isinstance(fault, Exception)]
-
-
-class _Sink:
-    """Takes what a session says while it is being opened: its first events, and questions to come."""
-
-    def __init__(self) -> None:
-        from tui_agent.core.state import RunState
-
-        self.state: RunState = RunState()
-        self.post_to: Callable[[Update], None] = lambda _: None
-
-    def post(self, update: Update) -> None:
-        self.post_to(update)
-
-    def heard(self, _: Event, state: RunState) -> None:
-        self.state = state
 
 
 def _servers(given: Sequence[BaseModel], workspace: Path) -> list[ServerEntry]:

@@ -19,6 +19,7 @@ from tui_agent.acp.content import Block, content, diffs
 from tui_agent.acp_agent.updates import META, Announced, Update, described
 from tui_agent.call_names import of_lane
 from tui_agent.core.names import OF_BOUNDS, OF_NO_FAILURE, unanswered
+from tui_agent.core.state import RunState
 from tui_agent.frontend.lines import approval, escalation, server_question
 from tui_agent.frontend.lines.passages import Choice, Passage
 from tui_agent.frontend.operator import (
@@ -35,7 +36,6 @@ from tui_agent.terminal_text import one_line, reveal
 
 if TYPE_CHECKING:
     from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
-    from tui_agent.core.state import RunState
     from tui_agent.runtime.operator import Decision
 
 Request = Callable[[str, dict[str, Any]], Awaitable[Any]]
@@ -50,23 +50,20 @@ _ROUNDS = 3
 class ClientQuestions:
     """Puts each open question of `operator` to the client, and settles it with the answer."""
 
-    def __init__(
-        self,
-        request: Request,
-        post: Callable[[Update], None],
-        announced: Announced,
-        state: Callable[[], RunState],
-    ) -> None:
-        self.session = ""
-        """The id of the session whose questions these are."""
+    def __init__(self, request: Request, announced: Announced) -> None:
         self._request = request
-        self._post = post
         self._announced = announced
-        self._state = state
         self.operator = ConsoleOperator(self._changed)
         self.left_to_prompt = asyncio.Event()
         """A question waits for its answer in the next prompt."""
         self._asking: dict[AnyQuestion, asyncio.Task[None]] = {}
+        self._session = ""
+        self._post: Callable[[Update], None] = lambda _: None
+        self._state: Callable[[], RunState] = RunState
+
+    def begin(self, session: str, post: Callable[[Update], None], state: Callable[[], RunState]) -> None:
+        """Ask for this session from now on: nothing is asked before it is open."""
+        self._session, self._post, self._state = session, post, state
 
     @property
     def _workspace(self) -> Path:
@@ -124,7 +121,7 @@ class ClientQuestions:
     async def _chosen(self, call: Block, options: Sequence[tuple[str, str, str]]) -> str:
         """Ask the client to choose: options as id, name and kind; the id, "" if it does not choose."""
         params = {
-            "sessionId": self.session,
+            "sessionId": self._session,
             "toolCall": call,
             "options": [
                 {"optionId": key, "name": one_line(name, 200), "kind": kind} for key, name, kind in options
@@ -217,7 +214,7 @@ class ClientQuestions:
     ) -> Block:
         """The values that the client filled in; none if it did not."""
         params = {
-            "sessionId": self.session,
+            "sessionId": self._session,
             "mode": "form",
             "message": message,
             "requestedSchema": {"type": "object", "properties": properties, "required": [*required]},
@@ -236,7 +233,7 @@ class ClientQuestions:
         if asked.fields:
             return ServerReply("decline", by="policy")  # nobody can fill them in
         if asked.url and self._announced.addresses:
-            params = {"sessionId": self.session, "mode": "url", "message": asked.message, "url": asked.url}
+            params = {"sessionId": self._session, "mode": "url", "message": asked.message, "url": asked.url}
             found = await self._answered("elicitation/create", params | {"elicitationId": asked.id})
             action = found.get("action")
             return ServerReply(

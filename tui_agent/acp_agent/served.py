@@ -49,20 +49,10 @@ Answer = TypeVar("Answer")
 
 MOST_WAITING = 50
 """Prompts that may wait for their turn."""
-OF_CONSOLES = frozenset({"auto", "pause", "step", "stop", "interrupt", "note"})
-OF_CONSOLES |= {
-    "history",
-    "editor",
-    "copy",
-    "suspend",
-    "unqueue",
-    "queue",
-    "image",
-    "settings",
-    "keys",
-    "help",
-}
-OF_CONSOLES |= {"login", "new", "clear", "quit", "sessions", "fork"}
+OF_CONSOLES = {
+    "auto", "pause", "step", "stop", "interrupt", "note", "history", "editor", "copy", "suspend", "unqueue", "queue",
+    "image", "settings", "keys", "help", "login", "new", "clear", "quit", "sessions", "fork",
+}  # fmt: skip
 """Commands that a client does in its own way."""
 LOGIN = "Keys are not asked for here: `agent-tui acp --login` in a terminal takes one."
 
@@ -188,29 +178,28 @@ class ServedSession:
 
     async def _turn(self, before: int) -> dict[str, Any]:
         """Wait for the end of the run, or for a question that the next prompt answers."""
-        if self._cancels != before:  # in the moment before the run began
-            await self._stop()
-        run = asyncio.ensure_future(self._run_ends())
+        runs = self.session.running
+        if runs and self._cancels == before and await self._left_to_prompt():
+            return {"stopReason": "end_turn"}
+        if self._cancels != before:
+            await self._stop()  # it came in the moment before the run began
+            return {"stopReason": "cancelled"}
+        return self._ended() if runs else {"stopReason": "end_turn"}
+
+    async def _left_to_prompt(self) -> bool:
+        """True if a question waits for the next prompt, False at the end of the run."""
+        run = asyncio.ensure_future(self.session.wait())
         left = asyncio.ensure_future(self.questions.left_to_prompt.wait())
         await asyncio.wait({run, left}, return_when=asyncio.FIRST_COMPLETED)
         left.cancel()
         if not run.done():
             run.cancel()
-            return {"stopReason": "end_turn"}
-        ran = run.result()
-        if self._cancels != before:
-            return {"stopReason": "cancelled"}
-        return self._ended() if ran else {"stopReason": "end_turn"}
-
-    async def _run_ends(self) -> bool:
-        """Wait for the run that is under way; False if none is, or none was begun."""
-        if not self.session.running and not self.session.runs.unprepared:
-            return False
+            return True
         try:
-            await self.session.wait()
+            run.result()
         except RecordingFailed as error:
             raise Refused(INTERNAL_ERROR, str(error)) from error
-        return True
+        return False
 
     def _ended(self) -> dict[str, Any]:
         """The answer to a prompt whose run has ended. Raises `Refused` if it failed."""
