@@ -14,7 +14,10 @@ from tests.acp.editor import Editor, Refusal, connected
 from tests.scripted_model import scripted_model
 from tui_agent.acp import wire
 from tui_agent.acp_agent.updates import META
+from tui_agent.core.events import OperatorSpoke, RunStarted
 from tui_agent.core.names import APPROVALS, POLICIES
+from tui_agent.session.sandbox import SessionSandbox
+from tui_agent.store.errors import SessionError
 from tui_agent.store.journal import read_journal
 
 PNG = base64.b64encode(
@@ -322,6 +325,29 @@ async def test_used_up_steps_are_max_turn_requests(tmp_path: Path) -> None:
         assert answer["stopReason"] == "max_turn_requests"
 
 
+async def test_a_run_that_cannot_be_prepared_is_an_error_and_its_message_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def none_works(_: SessionSandbox) -> None:
+        raise SessionError("A sandbox is required", "none works here", "Install one.")
+
+    async with connected(tmp_path, ["Hello.", "Again."]) as editor:
+        session = await started(editor, tmp_path)
+        with monkeypatch.context() as patched:
+            patched.setattr(SessionSandbox, "ready", none_works)
+            with pytest.raises(Refusal, match="none works here"):
+                await editor.prompt(session, "hello")
+        assert (await editor.prompt(session, "/status"))["stopReason"] == "end_turn"
+        assert (await editor.prompt(session, "again"))["stopReason"] == "end_turn"
+        assert editor.said().endswith("Hello.")
+    said = [
+        event.text
+        for event in read_journal(tmp_path / "state" / "sessions" / session).events
+        if isinstance(event, OperatorSpoke)
+    ]
+    assert said == ["again"], "it joins the run that waited"
+
+
 # --- notices -------------------------------------------------------------------------------------------------
 
 RECOVERED = [
@@ -499,8 +525,8 @@ async def test_files_images_and_resources_of_a_prompt_reach_the_model(tmp_path: 
     assert "x = 1" in sent
     assert "image" in sent
     events = read_journal(tmp_path / "state" / "sessions" / session).events
-    [run] = [event for event in events if event.type == "run_started"]
-    assert len(run.images) == 1  # type: ignore[attr-defined]
+    [run] = [event for event in events if isinstance(event, RunStarted)]
+    assert len(run.images) == 1
 
 
 UNSENDABLE: list[Any] = [
@@ -554,6 +580,9 @@ async def test_a_wrong_request_is_answered_in_words_and_the_session_goes_on(
             with pytest.raises(Refusal, match=said) as refused:
                 await editor.ends(editor.begin_with(method, params))
             assert "Traceback" not in refused.value.message
+        editor.notify("session/cancel")
+        editor.notify("session/cancel", sessionId=[session])
+        editor.notify("$/cancel_request", requestId={})
         await editor.prompt(session, "hello")
         assert editor.said() == "Hello."
     assert not caplog.records

@@ -61,7 +61,7 @@ async def test_the_sdks_client_works_with_it_and_nothing_outlives_the_client(tmp
     async with (
         asyncio.timeout(LIMIT),
         spawn_agent_process(
-            client,  # type: ignore[arg-type]
+            client,
             sys.executable,
             *("-m", "tui_agent", "acp", *options),
             env={"PYTHONPATH": str(ROOT), "XDG_CONFIG_HOME": str(tmp_path)},

@@ -145,7 +145,7 @@ async def test_what_a_command_left_is_taken_back_or_kept() -> None:
 
 async def test_a_question_that_is_withdrawn_asks_nothing_more_and_one_that_breaks_holds_nobody_up() -> None:
     client = Client()
-    client.request = lambda *_: asyncio.get_running_loop().create_future()  # type: ignore[method-assign]
+    client.request = lambda *_: asyncio.get_running_loop().create_future()
     client.questions._request = client.request
     asking = asyncio.ensure_future(client.operator.answer(OWN))
     await asyncio.sleep(0)

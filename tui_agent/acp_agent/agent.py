@@ -96,10 +96,17 @@ class AcpAgent:
     async def handle(self, method: str, params: Any, is_notification: bool) -> Any:
         """Answer a request, or take a notification. Raises `RequestError` alone."""
         try:
-            return await self._handled(method, {} if params is None else params)
+            return await self._answered(method, {} if params is None else params)
         except RequestError:
             if is_notification:
                 return None  # nobody hears of it
+            raise
+
+    async def _answered(self, method: str, params: Any) -> Any:
+        """Answer a request; whatever keeps it from being carried out is a refusal in words."""
+        try:
+            return await self._handled(method, params)
+        except RequestError:
             raise
         except ValidationError as error:
             raise Refused(INVALID_PARAMS, _in_words(error)) from error
