@@ -113,6 +113,22 @@ async def test_requests_that_are_open_are_bounded_and_known_by_their_ids(
     writer.close()
 
 
+async def test_nothing_is_taken_from_a_peer_any_more_once_it_is_over(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    its, reader, writer = await pair()
+    waiting = asyncio.create_task(its.receive())
+    await asyncio.sleep(0)
+    its.end()
+    writer.write(b'{"method":"late"}\n' * 1_000)
+    assert await waiting is None
+    assert await its.receive() is None
+    await its.close()
+    assert await reader.read() == b""
+    writer.close()
+    assert not caplog.records
+
+
 async def test_a_peer_that_reads_nothing_counts_as_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire, "MOST_UNREAD", 1_000_000)
     its, _, writer = await pair()

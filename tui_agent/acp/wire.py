@@ -170,9 +170,8 @@ class Wire:
                     await self._answered.wait()
 
     def end(self) -> None:
-        """Take nothing more from the peer."""
-        self._ended = True
-        self._reader.feed_eof()
+        """Take nothing more from the peer, whatever it still sends."""
+        self._reader.set_exception(ConnectionAbortedError("the end"))
 
     async def close(self) -> None:
         """Write what is left, and close."""

@@ -56,6 +56,10 @@ def main(arguments: Sequence[str]) -> int:
     from tui_agent.frontend.arguments import ConsoleArguments
 
     log_to_stderr()
+    if sys.stdin is not None and sys.stdin.isatty():
+        sys.stderr.write(
+            "agent-tui acp waits for messages of a client: editors and harnesses start it. Ctrl+C ends it.\n"
+        )
     config = namespace.config and Path(namespace.config)
     return asyncio.run(run_agent(ConsoleArguments(overrides(namespace), config)))
 
