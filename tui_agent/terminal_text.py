@@ -19,6 +19,7 @@ _HIDDEN = (
     "\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff"
 )
 _JOINERS = "\u200c\u200d"
+_JOINED = "\u0600-\u061b\u061d-\u0fff\u1780-\u17b3\u17b6-\u180a\u1810-\u1aff"
 _SEPARATORS = "\u2028\u2029"
 
 _UNSAFE = re.compile(
@@ -36,7 +37,7 @@ _SEQUENCE = re.compile(
 
 # Joiners shape Arabic, Indic and their neighbours' letters; elsewhere they only hide differences and break
 # the arithmetic of cells (an emoji sequence is two cells here, eight there).
-_STRAY_JOINER = re.compile(f"(?<![\u0600-\u0fff\u1780-\u1aff])[{_JOINERS}]+")
+_STRAY_JOINER = re.compile(f"(?<![{_JOINED}])[{_JOINERS}]+")
 _INVISIBLE = re.compile(f"[{_HIDDEN}]+")
 _PILE = re.compile(f"([{_COMBINING}]{{3}})[{_COMBINING}]+")
 
@@ -90,21 +91,26 @@ def sanitize_paste(text: str) -> str:
     return sanitize_between_tabs(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-_UNSEEN = re.compile(f"[{_HIDDEN}{_BIDI}]|(?<![\u0600-\u0fff\u1780-\u1aff])[{_JOINERS}]")
+_UNSEEN = re.compile(
+    f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_HIDDEN}{_BIDI}{_SEPARATORS}]"
+    f"|(?<![{_JOINED}])[{_JOINERS}]|(?<=[{_COMBINING}]{{3}})[{_COMBINING}]"
+)
 
 
 def invisible(text: str) -> int:
-    """Count the characters of a text that no terminal shows, and that `sanitize` removes or spells out."""
-    return sum(1 for _ in _UNSEEN.finditer(text))
+    """Count the characters of a text that no terminal shows, and that `sanitize` removes or replaces."""
+    return 0 if text.isprintable() and text.isascii() else sum(1 for _ in _UNSEEN.finditer(text))
 
 
-def without_controls(text: str) -> str:
-    """As `sanitize_paste`, with what is only invisible left as it is: for a model, not for a terminal."""
-    if not invisible(text):
-        return sanitize_paste(text)
-    kept = _UNSEEN.findall(text)
-    parts = [sanitize_paste(part) for part in _UNSEEN.split(text)]
-    return "".join(part + sign for part, sign in zip(parts, [*kept, ""], strict=True))
+_PASTED = re.compile("\r\n?|\x00|[\ud800-\udfff]")
+_ARRIVES = {"\x00": "\u2400"}
+
+
+def as_pasted(text: str) -> str:
+    """A paste as a model gets it: line ends are those that a terminal made carriage returns of, and what cannot be
+    sent (lone surrogates, and NUL, at which some servers end a text) is replaced by what shows it.
+    """
+    return _PASTED.sub(lambda found: _ARRIVES.get(found[0], "\n" if found[0][0] == "\r" else "\ufffd"), text)
 
 
 def reveal(text: str) -> str:

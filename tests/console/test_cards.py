@@ -1245,7 +1245,7 @@ async def test_a_paste_at_an_approval_goes_to_the_prompt_with_its_lines(before: 
             choices.post_message(Key(key, key))
         console.app.post_message(Paste("yes, and\r\nwatch\x1b[31m out\n"))
         await console.until(lambda: "out" in console.prompt)
-        assert console.prompt.startswith(f"{before}yes, and\nwatch")
+        assert console.screen.prompt.whole_text == f"{before}yes, and\nwatch\x1b[31m out\n"
         assert "\x1b" not in console.prompt
         assert console.screen.focused is console.screen.prompt
         assert not asked.done()

@@ -157,15 +157,13 @@ async def test_a_huge_paste_is_taken_made_safe_and_the_prompt_stays_small() -> N
         text = "\n".join(f"row {number}\tcell \x1b]0;title\x07" for number in range(4_000))
         console.app.post_message(events.Paste(text))
         await console.until(lambda: console.prompt)
-        assert console.prompt == "[pasted text 1: 4,000 lines]"
-        whole = console.screen.prompt.whole_text
-        assert whole.count("\n") == 3_999
+        assert console.prompt == "[pasted text 1: 4,000 lines, 8,000 invisible characters]"
+        assert console.screen.prompt.whole_text == text
         console.screen.prompt.put("")
         console.app.post_message(events.Paste("a line\r" * 40))
         await console.until(lambda: console.prompt == "[pasted text 2: 40 lines]")
         console.screen.prompt.put(text)
-        assert "\x1b" not in whole
-        assert "\t" in whole
+        assert "\x1b" not in console.prompt
 
 
 @pytest.mark.parametrize(
@@ -182,8 +180,8 @@ async def test_invisible_characters_of_a_paste_are_said_and_reach_the_model(past
 
     async with live() as console:
         console.app.post_message(events.Paste(pasted))
-        await console.until(lambda: console.prompt.endswith(said))
-        assert console.prompt.isprintable()
+        await console.until(lambda: said in console.prompt)
+        assert console.prompt.replace("\n", "").replace("\t", "").isprintable()
         await console.press("enter")
         await console.until(lambda: ("submit", pasted) in console.session.done)
 

@@ -51,8 +51,7 @@ PRIVATE = {
         "_on_timer_update", "_refresh_layout", "_screen_resized", "_update_timer",
     },
     "textual.widget:Widget": {"_scroll_update"},
-    "textual.widgets:Input": {"_on_paste"},
-    "textual.widgets:TextArea": {"_on_key", "_on_paste"},
+    "textual.widgets:TextArea": {"_on_key"},
     "textual_serve.app_service:AppService": {"_build_environment", "_open_app_process", "_process", "_stdin"},
     "textual_serve.server:Server": {"_make_app", "_process_messages"},
 }  # fmt: skip

@@ -12,7 +12,8 @@ from textual.message import Message
 from textual.widgets.text_area import Edit, EditResult
 
 from tui_agent.console.prompt.fields import NEW_LINE_KEYS, TextField
-from tui_agent.terminal_text import sanitize_paste
+from tui_agent.console.prompt.pasted import PASTED
+from tui_agent.terminal_text import as_pasted
 
 MOST_ROWS = 5
 
@@ -26,6 +27,8 @@ class AnswerField(TextField):
         & .text-area--cursor-line { background: transparent; }
     }
     """
+
+    longest = PASTED
 
     @dataclass
     class Marked(Message):
@@ -60,11 +63,13 @@ class AnswerField(TextField):
 
     @property
     def value(self) -> str:
-        return self.text
+        """The text as it is sent."""
+        return self.whole_text
 
     @value.setter
     def value(self, text: str) -> None:
-        self.text = text
+        self.pasted.forget()
+        self.text = self.pasted.shown(text, PASTED)
         self.move_cursor(self.document.end)
         self._unmark()
 
@@ -101,7 +106,7 @@ class AnswerField(TextField):
         key = "" if "alt+" in event.key else event.character or ""
         if event.key == "enter":
             marked = self.marking and self.text == self.marking
-            done = self.Confirmed(self.take_mark()) if marked else self.Submitted(self.text)
+            done = self.Confirmed(self.take_mark()) if marked else self.Submitted(self.value)
             self.post_message(done)
         elif event.key in NEW_LINE_KEYS:
             self.insert("\n")
@@ -120,13 +125,7 @@ class AnswerField(TextField):
         row = self.wrapped_document.location_to_offset(self.cursor_location).y
         return (key == "down" and row == self.wrapped_document.height - 1) or (key == "up" and row == 0)
 
-    async def _on_paste(self, event: events.Paste) -> None:
-        """Take all of it, with its lines."""
-        self.write(event.text)
-        event.stop()
-        event.prevent_default()
-
     def write(self, text: str) -> None:
-        """Put text at the cursor; it is text even if it is a choice's key."""
+        """Put text at the cursor as if it was pasted; it is text even if it is a choice's key."""
         self.marking = ""
-        self.insert(sanitize_paste(text).strip("\n"))
+        super().write(as_pasted(text).strip("\n"))

@@ -18,6 +18,7 @@ from textual.widget import Widget
 
 from tui_agent.console.looks.chips import ChipPlace, flow, height, joined
 from tui_agent.console.looks.hints import MARK
+from tui_agent.console.terminal.keys_in_order import is_text
 from tui_agent.frontend.lines.passages import Choice
 from tui_agent.terminal_text import one_line
 
@@ -170,7 +171,7 @@ class Choices(Widget, can_focus=True):
     def on_key(self, event: events.Key) -> None:
         """A letter marks its choice, Enter takes the chosen one, arrows move, other characters are a text's."""
         step = {"left": -1, "right": 1}.get(event.key)
-        if (event.is_printable and self._typed(event)) or self._typed_on:
+        if (is_text(event) and self._typed(event)) or self._typed_on:
             pass  # keys behind a text that was begun here belong to it
         elif event.key == "backspace" and (self._letter or self._off):
             self._off = False

@@ -15,7 +15,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Label, Static, TextArea
+from textual.widgets import Label, Static
 
 from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.looks.hints import key_line
@@ -68,7 +68,7 @@ class ArgumentField(Vertical):
 
     def value(self) -> object:
         """The value as edited. Raises `ArgumentsError`."""
-        text = self.query_one(TextArea).text
+        text = self.query_one(TextField).whole_text
         if self._plain:
             return text
         try:
@@ -128,9 +128,9 @@ class ArgumentsEditor(Vertical):
         """Take at most so many rows."""
         self._fields.styles.max_height = max(1, rows - 1)
 
-    def entrance(self) -> TextArea:
+    def entrance(self) -> TextField:
         """The first field."""
-        return self.query(TextArea).first()
+        return self.query(TextField).first()
 
     async def _show(self, arguments: Mapping[str, Any], *, as_json: bool) -> None:
         self._as_json = as_json
@@ -157,7 +157,7 @@ class ArgumentsEditor(Vertical):
 
     def _edited(self) -> dict[str, Any]:
         if self._as_json:
-            return parse_arguments(self.entrance().text)
+            return parse_arguments(self.entrance().whole_text)
         return {field.argument: field.value() for field in self.query(ArgumentField)}
 
     def action_accept(self) -> None:

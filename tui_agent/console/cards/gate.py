@@ -122,7 +122,7 @@ class GateCard(Card):
     def edited(self) -> str | None:
         """The note as it stands in the open editor; else as it was."""
         return (
-            self.query_one(TextArea).text.strip() or None
+            self.query_one(TextField).whole_text.strip() or None
             if self.has_class("-editing")
             else self.question.note
         )

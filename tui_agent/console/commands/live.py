@@ -21,7 +21,9 @@ from tui_agent.frontend.commands.registry import BY_NAME, shown_key
 from tui_agent.frontend.commands.running import rewrite_note, send_now, submit, with_servers
 from tui_agent.frontend.commands.shown import ShownSession
 from tui_agent.frontend.lines.passages import Row
+from tui_agent.quantities import counted
 from tui_agent.store.errors import SessionError
+from tui_agent.terminal_text import invisible
 
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
@@ -243,8 +245,9 @@ class LiveHost(ConsoleHost):
         given = ""
 
         def judge(values: Values) -> Judged:
-            there = bool(values[0].strip())
-            return Judged("" if there else "Paste or type the key.", there)
+            there, unseen = bool(values[0].strip()), invisible(values[0])
+            said = f"It has {counted(unseen, 'invisible character')}." if unseen else ""
+            return Judged(said if there else "Paste or type the key.", there)
 
         async def take(values: Values) -> str:
             nonlocal given

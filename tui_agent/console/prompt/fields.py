@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
@@ -10,9 +11,10 @@ from textual.strip import Strip
 from textual.widgets import Input, TextArea
 
 from tui_agent.console.looks.command_keys import bindings
-from tui_agent.console.terminal.keys_in_order import KeysInOrder
+from tui_agent.console.prompt.pasted import EDITED, PASTED, Pasted
+from tui_agent.console.terminal.keys_in_order import KeysInOrder, is_text
 from tui_agent.console.terminal.timers import once
-from tui_agent.terminal_text import sanitize_paste
+from tui_agent.terminal_text import as_pasted, invisible
 
 if TYPE_CHECKING:
     from asyncio import TimerHandle
@@ -54,7 +56,56 @@ class RestingCursor(Widget):
         self.cursor_blink = False
 
 
-class LineField(RestingCursor, KeysInOrder, Input):
+class WholeText(Widget):
+    """A field that takes a paste whole, with what is invisible in it: that stands as a mark (`pasted`)."""
+
+    longest: ClassVar = PASTED
+    """Lines and characters of a paste that are written out."""
+
+    @cached_property
+    def pasted(self) -> Pasted:
+        return Pasted()
+
+    @property
+    def whole_text(self) -> str:
+        """The text as it is sent, with what its marks stand for."""
+        raise NotImplementedError
+
+    @property
+    def before_cursor(self) -> str:
+        """The line up to the cursor."""
+        raise NotImplementedError
+
+    def put_in(self, text: str, *, over: int = 0) -> None:
+        """Put text in place of what is selected, or of so many characters before the cursor."""
+        raise NotImplementedError
+
+    def write(self, text: str) -> None:
+        """Put text at the cursor as if it was pasted."""
+        self.put_in(self.pasted.shown(text, self.longest))
+
+    async def on_key(self, event: events.Key) -> None:
+        """Take characters that are not printed, and delete a mark as a whole."""
+        typed, before = event.character or "", self.before_cursor
+        if event.key == "backspace" and (mark := self.pasted.mark_at_end(before)):
+            self.put_in("", over=len(mark))
+        elif is_text(event) and invisible(before[-1:] + typed):
+            self.write(typed)
+        elif is_text(event) and not event.is_printable:
+            self.put_in(typed)  # a joiner, which shapes the letter before it
+        else:
+            return
+        event.stop()
+        event.prevent_default()
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Take all of it: Textual's fields take control characters as they are, and of a line the first alone."""
+        self.write(event.text)
+        event.stop()
+        event.prevent_default()
+
+
+class LineField(RestingCursor, WholeText, KeysInOrder, Input):
     """A line of text.
 
     Textual reverses a cursor that is black on white already in sixteen colours: on a black ground it is not seen.
@@ -65,19 +116,33 @@ class LineField(RestingCursor, KeysInOrder, Input):
     LineField:ansi > .input--cursor { background: ansi_default; color: ansi_default; text-style: reverse; }
     """
 
-    def _on_paste(self, event: events.Paste) -> None:
-        """All of it: Textual's takes the first line alone, and control characters."""
-        self.write(event.text)
-        event.stop()
-        event.prevent_default()
+    @property
+    def whole_text(self) -> str:
+        return self.pasted.whole(self.value)
+
+    @property
+    def before_cursor(self) -> str:
+        return self.value[: self.cursor_position]
+
+    def put_in(self, text: str, *, over: int = 0) -> None:
+        end = self.cursor_position
+        self.replace(text, *((end - over, end) if over else self.selection))
+
+    def on_mount(self) -> None:
+        """Show what was given as a paste would be."""
+        if invisible(self.value):
+            self.value = self.pasted.shown(self.value, EDITED)
+            self.cursor_position = len(self.value)
 
     def write(self, text: str) -> None:
-        """Put text at the cursor; its lines become one."""
-        self.replace(" ".join(sanitize_paste(text).strip("\n").split("\n")), *self.selection)
+        """Put text at the cursor as if it was pasted; its lines become one."""
+        super().write(" ".join(as_pasted(text).strip("\n").split("\n")))
 
 
-class TextField(RestingCursor, KeysInOrder, TextArea):
+class TextField(RestingCursor, WholeText, KeysInOrder, TextArea):
     """Several lines of text."""
+
+    longest = EDITED
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("text")
 
@@ -87,8 +152,25 @@ class TextField(RestingCursor, KeysInOrder, TextArea):
     """
 
     def on_mount(self) -> None:
-        """Write on behind what is there."""
+        """Write on behind what is there, which is shown as a paste would be."""
+        if invisible(self.text):
+            self.text = self.pasted.shown(self.text, EDITED)
         self.move_cursor(self.document.end)
+
+    @property
+    def whole_text(self) -> str:
+        return self.pasted.whole(self.text)
+
+    @property
+    def before_cursor(self) -> str:
+        row, column = self.cursor_location
+        return self.document.get_line(row)[:column]
+
+    def put_in(self, text: str, *, over: int = 0) -> None:
+        row, column = self.cursor_location
+        place = ((row, column - over), (row, column)) if over else self.selection
+        put = self.replace(text, *place, maintain_selection_offset=False)
+        self.move_cursor(put.end_location)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Blank if there is nothing to draw with.

@@ -22,21 +22,12 @@ from tui_agent.console.looks.hints import MARK, key_line, mode_line
 from tui_agent.console.looks.splash import PLACEHOLDER
 from tui_agent.console.prompt.completion import Completions
 from tui_agent.console.prompt.fields import NEW_LINE_KEYS, TextField
+from tui_agent.console.prompt.pasted import EDITED, PASTED
 from tui_agent.console.terminal.timers import once
 from tui_agent.frontend.prompt_history import PromptHistory
-from tui_agent.quantities import compact, counted
-from tui_agent.terminal_text import invisible, one_line, sanitize_paste, without_controls
 
 if TYPE_CHECKING:
     from tui_agent.console.prompt.vim import VimKeys
-
-PASTED = (12, 2_000)
-"""Lines and characters of a paste beyond which it stands as one mark in the prompt."""
-PREVIEW = 40
-"""Characters of a paste that its mark shows, if something in it is invisible."""
-
-RECALLED = (400, 20_000)
-"""The same for an earlier text: a text area lays out every line of what it holds."""
 
 REST = 0.6
 """Seconds without a key after which a draft is looked at."""
@@ -73,6 +64,7 @@ class Prompt(TextField):
     }
     """
 
+    longest = PASTED
     BINDINGS: ClassVar[list[BindingType]] = bindings("prompt")
 
     @dataclass
@@ -110,8 +102,6 @@ class Prompt(TextField):
         self.recall = PromptHistory()
         self.completions = completions
         self._taker = taker
-        self._folded: dict[str, str] = {}
-        self._folds = 0
         self.vim: VimKeys | None = None
         """Set by `use_vim`."""
         self._alone: Mapping[str, str] = {}
@@ -161,27 +151,8 @@ class Prompt(TextField):
 
     def put(self, text: str) -> None:
         """Replace the whole text, cursor at its end."""
-        self.load_text(self._fold(text, RECALLED))
+        self.load_text(self.pasted.shown(text, EDITED))
         self.move_cursor(self.document.end)
-
-    def _fold(self, text: str, limits: tuple[int, int]) -> str:
-        """The text, or a mark that stands for it if it is longer than `limits`."""
-        lines = text.count("\n") + (not text.endswith("\n"))
-        if lines <= limits[0] and len(text) <= limits[1]:
-            return text
-        self._folds += 1
-        size = counted(lines, "line") if lines > 1 else f"{compact(len(text))} characters"
-        mark = f"[pasted text {self._folds}: {size}]"
-        self._folded[mark] = text
-        return mark
-
-    @property
-    def whole_text(self) -> str:
-        """The text with what its marks stand for."""
-        text = self.text
-        for mark, folded in self._folded.items():
-            text = text.replace(mark, folded)
-        return text
 
     async def on_key(self, event: events.Key) -> None:
         """Send, or start a line, in the order the keys came; other keys are the text area's.
@@ -196,8 +167,6 @@ class Prompt(TextField):
             if event.key == "escape":
                 self.completions.offer("")
             self._show_mode()
-        elif event.key == "backspace" and self._delete_mark():
-            pass
         elif event.key == "enter":
             self.action_send()
         elif event.key in NEW_LINE_KEYS:
@@ -244,8 +213,7 @@ class Prompt(TextField):
         self.post_message(self.ModeShown())
 
     def on_paste(self, event: events.Paste) -> None:
-        """Make pasted text safe before the text area takes it."""
-        event.text = self._pasted(event.text)
+        """Say that something was typed."""
         self._typed()
 
     def _typed(self) -> None:
@@ -258,34 +226,6 @@ class Prompt(TextField):
     def _rested(self) -> None:
         self._rests = None
         self.post_message(self.Rested())
-
-    def take_paste(self, text: str) -> None:
-        """A paste that came while the focus was elsewhere."""
-        self.insert(self._pasted(text))
-
-    def _pasted(self, text: str) -> str:
-        """The text as it may be shown. What is invisible in it is kept and said: the model gets it as it was."""
-        unseen = invisible(text)
-        if not unseen:
-            return self._fold(sanitize_paste(text), PASTED)
-        whole = without_controls(text)
-        self._folds += 1
-        said = f"{one_line(whole, PREVIEW)}: {counted(unseen, 'invisible character')}"
-        mark = f"[pasted text {self._folds}: {said}]"
-        self._folded[mark] = whole
-        return mark
-
-    def _delete_mark(self) -> bool:
-        """Delete the mark right before the cursor as a whole."""
-        row, column = self.cursor_location
-        before = self.document.get_line(row)[:column]
-        mark = next(
-            (mark for mark in self._folded if self.selection.is_empty and before.endswith(mark)), None
-        )
-        if mark is None:
-            return False
-        self.delete((row, column - len(mark)), (row, column))
-        return True
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         """Offer commands while a slash command is being typed."""
@@ -328,7 +268,7 @@ class Prompt(TextField):
         text = self.whole_text
         self.recall.add(text)
         self.put("")
-        self._folded.clear()
+        self.pasted.forget()
         self.completions.offer("")
         if self.vim is not None:
             self.vim.insert()

@@ -9,7 +9,7 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.widgets import Input, Label, Static
+from textual.widgets import Label, Static
 
 from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.looks.option_row import Option, OptionRow
@@ -99,7 +99,7 @@ class FieldScreen(FramedScreen[bool]):
     @property
     def values(self) -> Values:
         """As they stand now."""
-        texts = [field.value for field in self.query(Input)]
+        texts = [field.whole_text for field in self.query(LineField)]
         return (*texts, *(row.value for row in self.query(OptionRow)))
 
     def _show(self, judged: Judged | None = None) -> None:

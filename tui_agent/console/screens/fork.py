@@ -13,13 +13,14 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.widgets import Input, Static, TextArea
+from textual.widgets import Static, TextArea
 
 from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.looks.option_row import Option, OptionRow
-from tui_agent.console.prompt.fields import LineField, TextField
+from tui_agent.console.prompt.fields import LineField, TextField, WholeText
+from tui_agent.console.prompt.pasted import PASTED
 from tui_agent.console.screens.framed import FramedScreen
 from tui_agent.core.names import POLICIES
 from tui_agent.frontend.lines.passages import Passage
@@ -28,7 +29,7 @@ from tui_agent.quantities import time_of_day
 from tui_agent.session.fork import DROP, ForkChoice, fork_choice
 from tui_agent.session.fork_point import ForkPoint
 from tui_agent.store.file_changes import FileChange
-from tui_agent.terminal_text import one_line, sanitize_paste
+from tui_agent.terminal_text import one_line
 
 HINTS = (
     Hint("Enter", "fork and open it", "enter"),
@@ -57,6 +58,7 @@ class ForkField(TextField):
     }
     """
 
+    longest = PASTED
     BINDINGS: ClassVar[list[BindingType]] = bindings("fork-text")
 
     def __init__(self, name: str, placeholder: str) -> None:
@@ -67,10 +69,6 @@ class ForkField(TextField):
             compact=True,
             id=name,
         )
-
-    def on_paste(self, event: events.Paste) -> None:
-        """Make pasted text safe before the text area takes it."""
-        event.text = sanitize_paste(event.text)
 
     def action_newline(self) -> None:
         self.insert("\n")
@@ -187,12 +185,8 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
         )
 
     def _text(self, name: str) -> str:
-        fields = self.query(f"#{name}")
-        if not fields:
-            return ""
-        field = fields.first()
-        text = field.text if isinstance(field, ForkField) else field.value if isinstance(field, Input) else ""
-        return text.strip()
+        fields = self.query(f"#{name}").results(WholeText)
+        return next((field.whole_text.strip() for field in fields), "")
 
     def on_text_area_changed(self, _: TextArea.Changed) -> None:
         """Another answer moves the point to the event at which the question is open."""

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.widgets import Input
 
 from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.prompt.fields import LineField
@@ -29,6 +28,6 @@ class LineScreen(FramedScreen[str]):
     def inside(self) -> ComposeResult:
         yield LineField(self._value, compact=True)
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def on_input_submitted(self) -> None:
         """Take what was typed."""
-        self.dismiss(event.value.strip())
+        self.dismiss(self.query_one(LineField).whole_text.strip())

@@ -23,6 +23,7 @@ from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.looks.splash import PromptOutline
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.console.tabs.tab import Commands, HostOf, Standing
+from tui_agent.console.terminal.keys_in_order import is_text
 from tui_agent.console.terminal.redraw import CLOCK
 from tui_agent.core.names import Mode, Phase
 from tui_agent.frontend.commands.registry import shown_key
@@ -334,17 +335,17 @@ class LiveScreen(DashboardScreen):
         """
         begins = self._focus_takes_no_text and event.key not in self.active_bindings
         late = self.focused is self.prompt and not self.prompt.commanded
-        if event.is_printable and (begins or late):
+        if is_text(event) and (begins or late):
             event.stop()
             self.set_focus(self.prompt)
-            self.prompt.insert(event.character or "")
+            self.prompt.write(event.character or "")
 
     def on_paste(self, event: events.Paste) -> None:
         """A paste goes into the prompt if the focused widget takes no text."""
         if self._focus_takes_no_text:
             event.stop()
             self.prompt.focus()
-            self.prompt.take_paste(event.text)
+            self.prompt.write(event.text)
 
     def put_in_prompt(self, text: str) -> None:
         self.prompt.offer(text)
@@ -588,7 +589,7 @@ class LiveScreen(DashboardScreen):
     def on_card_typed_on(self, event: Card.TypedOn) -> None:
         """Text that was typed or pasted at a card was meant for the prompt."""
         self.prompt.focus()
-        self.prompt.take_paste(event.text)
+        self.prompt.write(event.text)
         if self.card_host is not None:
             self.card_host.typed()
 

@@ -120,8 +120,8 @@ class PickScreen(FramedScreen[Any]):
         around = AROUND + (MOST_OF_REMARK if self._remark else 0)
         self._list.styles.max_height = max(2, event.size.height - around)
 
-    def on_input_changed(self, event: Input.Changed) -> None:
-        self._search(event.value)
+    def on_input_changed(self) -> None:
+        self._search(self.query_one(LineField).whole_text)
 
     def on_input_submitted(self) -> None:
         """Take the row under the cursor."""

@@ -59,9 +59,9 @@ class TableScreen(FramedScreen[bool]):
     @work(exclusive=True, group="take")
     async def action_accept(self) -> None:
         """Keep the text if it is right."""
-        field = self.query_one(TextArea)
+        field = self.query_one(TextField)
         try:
-            await self._take(field.text)
+            await self._take(field.whole_text)
         except TableError as error:
             place = f"Line {error.line}: " if error.line else ""
             self._say(f"{place}{reveal(str(error))}", wrong=True)
@@ -72,7 +72,7 @@ class TableScreen(FramedScreen[bool]):
 
     def action_leave(self) -> None:
         """Leave the file as it is; a text that was changed is dropped by a second Esc."""
-        if self.query_one(TextArea).text == self._text or self._warned:
+        if self.query_one(TextField).whole_text == self._text or self._warned:
             self.dismiss(False)
             return
         self._warned = True

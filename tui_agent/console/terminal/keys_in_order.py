@@ -6,6 +6,8 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from tui_agent.terminal_text import invisible
+
 if TYPE_CHECKING:
     from textual import events
     from textual.widget import Widget
@@ -14,6 +16,12 @@ else:
 
 PATIENCE = 0.5
 """Seconds that a key waits at most for those before it."""
+
+
+def is_text(event: events.Key) -> bool:
+    """Tell if a key is a character of a text, be it one that is not seen, as input methods send them."""
+    character = event.character or ""
+    return event.is_printable or (not character.isascii() and invisible(character) > 0)
 
 
 class KeysInOrder(Widget):

@@ -142,9 +142,14 @@ class Incidents:
     """The newest commands that may have changed something: their events and texts."""
 
     @property
+    def left(self) -> int:
+        """Failures that nothing has recovered."""
+        return sum(incident.times for incident in self.standing.values())
+
+    @property
     def recoveries(self) -> int:
         """Failures that were recovered, in either way."""
-        return self.recovered_same_call + self.recovered_worked_round
+        return self.failures - self.left
 
     @property
     def standing(self) -> dict[str, Incident]:
@@ -155,8 +160,9 @@ class Incidents:
     @property
     def current(self) -> Incident | None:
         """The standing incident that failed last, or the one that the operator is asked about."""
-        about = [self.open[key] for key in self.asked_about if key in self.open]
-        return about[-1] if about else next(reversed(self.standing.values()), None)
+        standing = self.standing
+        about = [standing[key] for key in self.asked_about if key in standing]
+        return about[-1] if about else next(reversed(standing.values()), None)
 
     def apply(self, event: events.Event) -> Incidents:
         """Fold one event."""

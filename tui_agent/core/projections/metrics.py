@@ -131,7 +131,7 @@ class Metrics:
     @property
     def recovered_same_call(self) -> int:
         """Failures whose call succeeded later."""
-        return self.incidents.recovered_same_call
+        return self.recoveries - self.recovered_worked_round
 
     @property
     def recovered_worked_round(self) -> int:
@@ -146,7 +146,7 @@ class Metrics:
     @property
     def unrecovered(self) -> int:
         """Failures that nothing has recovered."""
-        return self.failures - self.recoveries
+        return self.incidents.left
 
     def waited(self, now: float) -> float:
         """Seconds for which the run waited for the operator, up to `now`."""

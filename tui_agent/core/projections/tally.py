@@ -53,9 +53,10 @@ class Tally:
 
 
 def with_lanes(state: RunState) -> Iterator[RunState]:
-    """Give the run and its sub-agents at work."""
+    """Give the run and its sub-agents at work; with the run each of them has ended."""
     yield state
-    yield from (lane for lane in state.lanes.values() if lane.run.outcome is None)
+    if state.run.outcome is None:
+        yield from (lane for lane in state.lanes.values() if lane.run.outcome is None)
 
 
 def tally(state: RunState) -> Tally:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.core.names import MODEL_CALL, REPLY_FORM
-from tui_agent.core.projections.tally import tally
+from tui_agent.core.projections.tally import tally, with_lanes
 from tui_agent.frontend.lines.glyphs import FALLING, LEVEL, RISING
 from tui_agent.frontend.lines.styled import Line, Span
 from tui_agent.headline import headline
@@ -134,7 +134,8 @@ def against(state: RunState) -> Iterator[str]:
 
     recovery, cognition = state.recovery, state.recovery.of(CognitiveState)
     if state.running:
-        yield from _no_answer(recovery)
+        for each in with_lanes(state):
+            yield from (_of_lane(each, said) for said in _no_answer(each.recovery))
     if state.running and cognition.stall > 1:
         yield _stall(recovery.policy, cognition.stall)
     opened = tally(state).open
@@ -144,8 +145,7 @@ def against(state: RunState) -> Iterator[str]:
     problems = [found for found in opened if found.incident.key not in {REPLY_FORM, MODEL_CALL}]
     named = problems[-_NAMED:]
     for problem in reversed(named):
-        where = f"{one_line(problem.lane)} › " if problem.lane else ""
-        yield where + _still_fails(problem.state, problem.incident)
+        yield _of_lane(problem.state, _still_fails(problem.state, problem.incident))
     if problems[:-_NAMED]:
         others = sum(problem.incident.times for problem in problems[:-_NAMED])
         yield f"{counted(others, 'other failure')} {'open' if state.running else 'left open'}"
@@ -155,6 +155,10 @@ def against(state: RunState) -> Iterator[str]:
 
 _NAMED = 2
 """Calls that fail and are named one by one, the newest; the others are counted."""
+
+
+def _of_lane(state: RunState, said: str) -> str:
+    return f"{one_line(state.lane_name)} › {said}" if state.lane_name else said
 
 
 def _stall(policy: RecoveryPolicy, stall: int) -> str:
