@@ -128,7 +128,7 @@ _MAKERS: dict[type[events.Event], Callable[[Any, Signs], str]] = {
         f"{signs.notice} the run waits for the limit of {one_line(event.model)}, which "
         f"{resets(event.until, event.at)}{_by(event.rule)}"
     ),
-    events.EscalationRaised: lambda event, signs: f"{signs.asks} {one_line(event.question)}{_by(event.rule)}",
+    events.EscalationRaised: lambda event, signs: f"{signs.asks} {one_line(event.in_words)}{_by(event.rule)}",
     events.Compacted: _compacted,
     events.CompactionFailed: lambda event, signs: (
         f"{signs.summary} no summary: {one_line(event.in_words)}{_by(event.rule)}"

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.console.live_harness import live
+from tests.console.real_session import real_live
 from tui_agent.console.panes import PlanLine, StatusLine
 from tui_agent.console.screens.ask import AskScreen
 from tui_agent.console.screens.background import BackgroundScreen
-from tui_agent.core.events import BackgroundStarted, ToolSucceeded
+from tui_agent.core.events import Approval, BackgroundStarted, ToolSucceeded
 from tui_agent.frontend.lines.styled import text_of
 
 
@@ -94,3 +97,30 @@ async def test_the_plan_appears_opens_by_its_key_and_leaves_the_prompt_alone() -
         assert console.prompt == "draft"
         await console.press("f7")
         await console.until(lambda: line.size.height == 1)
+
+
+PLAN = "# The plan\n\n1. Read **`cart.py`**.\n2. Add the tax. DONE-MARK"
+BY_REPLY: Any = PLAN
+BY_FINISH: Any = {"calls": [{"tool": "finish", "args": {"answer": PLAN}}]}
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+@pytest.mark.parametrize("turn", [BY_REPLY, BY_FINISH])
+async def test_a_plan_stands_once_and_rendered_and_is_kept_as_kept(
+    tmp_path: Path, turn: Any, size: tuple[int, int]
+) -> None:
+    async with real_live(tmp_path, [turn], size=size) as console:
+        session = console.session
+        session.set_approve(Approval.PLAN)
+        await session.submit("Plan the tax.")
+        await console.until(
+            lambda: "s keep it as the answer" in console.shown() and "MARK" in console.shown()
+        )
+        seen = console.shown()
+        assert ("**" in seen, seen.count("# The plan"), seen.count("DONE-MARK")) == (False, 0, 1)
+        console.screen.card_host.enter()
+        await console.press("s", "enter")
+        await console.until(lambda: not session.running and "keep it as the answer" in console.shown())
+        seen = console.shown()
+        assert ("**" in seen, seen.count("# The plan"), seen.count("DONE-MARK")) == (False, 0, 1)
+        assert session.state.run.answer == PLAN

@@ -212,6 +212,13 @@ ABOUT_STEPS = "steps"
 ABOUT_PLAN = "plan"
 OF_BOUNDS = frozenset({ABOUT_BUDGET, ABOUT_STEPS})
 """Sources of questions about a bound of the run that is reached."""
+
+
+def asked_in_words(source: str, question: str) -> str:
+    """Give what the operator is asked: of a plan, which stands in the conversation, if it is to be carried out."""
+    return "Carry out this plan?" if source == ABOUT_PLAN else question
+
+
 OF_NO_FAILURE = frozenset({ASK_OPERATOR, ABOUT_PLAN}) | OF_BOUNDS
 """Sources of questions that nothing has failed for: the model's own, a bound of the run, a plan to approve."""
 

@@ -258,7 +258,7 @@ def _title(event: events.Event, incident: Incident | None, kind: str) -> str:
         case events.RunFinished():
             return f"the run ended: {event.outcome.in_words}"
         case events.EscalationRaised():
-            return event.question.split("\n", 1)[0]
+            return event.in_words.split("\n", 1)[0]
         case events.VerdictReached():
             return f"verdict: {event.level}"
         case events.ReplyRejected():

@@ -207,9 +207,9 @@ def _many_lines(head: tuple[str, ...]) -> Dialogue[list[str] | None]:
 
 
 def escalation(
-    asked: EscalationRaised, attempts: Sequence[escalation_text.EarlierFailure]
+    asked: EscalationRaised, attempts: Sequence[escalation_text.EarlierFailure], said: str = ""
 ) -> Dialogue[EscalationReply]:
-    """A number, a letter or its words take a choice; any other text is the answer."""
+    """A number, a letter or its words take a choice; any other text is the answer. `said`: what stands above."""
     rule = f" [{one_line(asked.rule)}]" if asked.rule else ""
     choices = escalation_text.choices_for(asked)
     head = f"Question: {escalation_text.title_of(asked).lower()}{rule}."
@@ -220,7 +220,7 @@ def escalation(
     ]
     how = "A number, letter or its words choose; any other text is your answer, and =5 is the answer 5."
     # What the last call wrote stands right above; "?" reads the whole of it again.
-    subject = escalation_text.subject(asked, attempts, "line")
+    subject = escalation_text.subject(asked, attempts, "line", plan=asked.question.strip() != said.strip())
     ask = LinePrompt((head, *indented(shown(subject)), *numbered, how))
     while True:
         line = (yield ask).strip()
@@ -257,7 +257,7 @@ def _chosen(asked: EscalationRaised, choice: Choice) -> Dialogue[EscalationReply
                 if edited is None
                 else EscalationReply("edit", input=edited)
             )
-        case "retry" | "wait" | "skip" | "partial" | "stop":
+        case "retry" | "wait" | "skip" | "keep" | "partial" | "stop":
             return EscalationReply(kind)
         case _:
             return LinePrompt(("? reads the question again.",), why=asked.seq)

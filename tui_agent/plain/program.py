@@ -627,7 +627,8 @@ def _dialogue(question: AnyQuestion, state: RunState) -> dialogues.Dialogue[Any]
         case ApprovalQuestion():
             return dialogues.approval(question.asked)
         case EscalationQuestion():
-            return dialogues.escalation(question.asked, attempts_before(state, question.asked))
+            said = next(state.history.texts(state.run.number), "")
+            return dialogues.escalation(question.asked, attempts_before(state, question.asked), said)
         case ServerQuestion():
             return dialogues.server(question.asked)
         case GateQuestion():

@@ -82,7 +82,7 @@ def fork_point(parent: Path, state: RunState, seq: int | None = None) -> ForkPoi
 def _asked(source: JournalIndex, state: RunState, seq: int) -> tuple[str | None, str | None, int]:
     """The question that another answer would be given to, its answer, and the event at which it is open."""
     if state.escalation is not None:
-        return state.escalation.question, None, seq
+        return state.escalation.in_words, None, seq
     kinds = source.kinds
     for number in range(seq if state.running else 0, 1, -1):
         match kinds[number - 1]:
@@ -93,7 +93,7 @@ def _asked(source: JournalIndex, state: RunState, seq: int) -> tuple[str | None,
                 raised = _raised(source, number, given.id)
                 if raised is None:
                     return None, None, 0
-                return raised.question, given.in_words, number - 1
+                return raised.in_words, given.in_words, number - 1
             case _:
                 pass
     return None, None, 0

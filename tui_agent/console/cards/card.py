@@ -21,6 +21,7 @@ from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
 from tui_agent.console.looks.hints import MARK, key_line
+from tui_agent.console.prompt.prompt import Prompt
 from tui_agent.frontend.commands.registry import shown_key
 from tui_agent.frontend.lines.passages import Choice
 from tui_agent.quantities import counted
@@ -38,6 +39,8 @@ BARE = 7
 
 WAY_BACK = key_line(("Esc", "prompt"), ("^C", "interrupt"))
 _READING = key_line(("PgDn", "read on"), ("End", "last"))
+_PAGES = {"pageup": -1, "pagedown": 1}
+"""Keys that move through the subject, and through the conversation above if nothing of the subject is left."""
 _LABEL, _EDGE = 28, 4
 """Cells of a choice's words at the lower edge, and those of the edge that no words take."""
 
@@ -246,8 +249,8 @@ class Card(Vertical):
         self.post_message(self.TypedOn(event.text))
 
     def on_key(self, event: events.Key) -> None:
-        """Page keys move through the subject wherever the focus is in the card; Esc takes a mark back, then leads to
-        the prompt.
+        """Page keys move through the subject, or what stands above it, wherever the focus is in the card; Esc takes a
+        mark back, then leads to the prompt.
         """
         card_body = self.query_one(CardBody)
         moves = {
@@ -259,7 +262,9 @@ class Card(Vertical):
             "ctrl+end": card_body.scroll_end,
         }
         move = moves.get(event.key)
-        if move is not None:
+        if event.key in _PAGES and not card_body.max_scroll_y:
+            self.post_message(Prompt.Paged(_PAGES[event.key]))
+        elif move is not None:
             move(animate=False)
         elif event.key == "escape":
             if not self.take_back():

@@ -65,7 +65,7 @@ class EscalationCard(Card):
 
     def compose(self) -> ComposeResult:
         asked = self.question.asked
-        yield CardBody(list(subject(asked, self._attempts, self._detail)))
+        yield CardBody(list(subject(asked, self._attempts, self._detail, plan=False)))
         choices = choices_for(asked)
         if folds(self._attempts):
             choices.append(Choice("t", "whole error", "whole"))

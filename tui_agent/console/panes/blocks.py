@@ -21,7 +21,7 @@ from tui_agent.console.panes.call_block import (
 )
 from tui_agent.console.panes.density import Density
 from tui_agent.console.panes.prose import Prose
-from tui_agent.core.names import UNDONE, UPDATE_PLAN
+from tui_agent.core.names import ABOUT_PLAN, UNDONE, UPDATE_PLAN
 from tui_agent.core.tool_facts import COMMAND_TOOL, named
 from tui_agent.frontend.lines.account import account
 from tui_agent.frontend.lines.glyphs import LEVELS, OUTCOMES, TIMELINE
@@ -397,7 +397,7 @@ def _escalation(entry: entries.EscalationEntry, width: int, context: BlockContex
     sign = LEVELS["escalate"]
     asks = "asks you" if not entry.choice else "would have asked you" if entry.unasked else "asked you"
     source = one_line(entry.rule or entry.source.replace("_", " "))
-    asked: list[Line] = [(Span(text),) for text in wrap(sanitize(entry.question).strip("\n"), width - 2)]
+    asked: list[Line] = [(Span(text),) for text in wrap(sanitize(entry.in_words).strip("\n"), width - 2)]
     head = clip(
         (
             Span(f"{sign.glyph} ", "operator bold"),
@@ -409,6 +409,8 @@ def _escalation(entry: entries.EscalationEntry, width: int, context: BlockContex
     if not context.expanded and len(asked) > 6:
         left = len(asked) - 5
         asked = [*asked[:5], (Span(f"… {counted(left, 'more line')} {FOLD}", "muted"),)]
+    if entry.source == ABOUT_PLAN and not said_already(entry.question, context.previous):
+        asked = [*Prose(width - 2).finish(entry.question), (), *asked]
     lines = [head, *prefixed(asked, Span("  "), Span("  "))]
     back = "on:operator-background"
     answer = wrap(sanitize(entry.answer).strip("\n"), width - 3) or [""]
@@ -463,14 +465,20 @@ def _outcome(entry: entries.OutcomeEntry, width: int, context: BlockContext) -> 
             (Span(text, f"{'' if loud else 'muted'}{back}".strip()), Span("", back.strip()))
             for text in wrap(sanitize(entry.reason), width)
         )
-    if entry.answer.strip() and not _said_already(entry.answer, context.previous):
+    if entry.answer.strip() and not said_already(entry.answer, context.previous):
         lines.append(())
         lines.extend(prefixed(Prose(width - 2).finish(entry.answer), Span("◆ ", "model bold"), Span("  ")))
     return lines
 
 
-def _said_already(answer: str, previous: entries.AnyEntry | None) -> bool:
-    return previous is not None and previous.kind == "reply" and previous.text.strip() == answer.strip()
+def said_already(answer: str, previous: entries.AnyEntry | None) -> bool:
+    """Tell if the entry before holds the same text: a reply, or the question about a plan."""
+    said = ""
+    if previous is not None and previous.kind == "reply":
+        said = previous.text
+    elif previous is not None and previous.kind == "escalation" and previous.source == ABOUT_PLAN:
+        said = previous.question
+    return bool(said) and said.strip() == answer.strip()
 
 
 _DRAWERS: dict[str, Callable[[Any, int, BlockContext], list[Line]]] = {

@@ -161,8 +161,13 @@ def _beside(call: str, outcome: str, room: int) -> Span:
 
 
 def _named(entry: CallEntry) -> str:
-    """The subject of the call; of an edit the file alone, as the diff below shows the rest."""
-    name = main_argument(facts_of(entry), entry.input) if entry.diff else ""
+    """The subject of the call; of an edit the file alone, as the diff below shows the rest, and of an answer nothing, as
+    it stands below.
+    """
+    facts = facts_of(entry)
+    if facts.aside and not facts.waits and entry.state is CallState.SUCCEEDED:
+        return ""
+    name = main_argument(facts, entry.input) if entry.diff else ""
     return shortened(str(entry.input[name])) if name else subject_of(entry, entry.arguments)
 
 

@@ -20,13 +20,14 @@ from textual.strip import Strip
 
 from tui_agent.console.looks.command_keys import bindings
 from tui_agent.console.looks.pane_facts import CONVERSATION
+from tui_agent.console.panes.blocks import said_already
 from tui_agent.console.panes.call_block import BEYOND, FOLD, IN_FILE
 from tui_agent.console.panes.density import Density
 from tui_agent.console.panes.found import Match, best, matches, pattern_of
 from tui_agent.console.panes.pane import Asked, StatePane, highlighted
 from tui_agent.console.panes.strips import Palette, to_strip
 from tui_agent.console.panes.transcript import ConversationRows
-from tui_agent.core.names import Phase
+from tui_agent.core.names import ABOUT_PLAN, Phase
 from tui_agent.frontend.lines.glyphs import SPINNER
 from tui_agent.frontend.lines.styled import Line, Span, clip, text_of
 
@@ -137,7 +138,11 @@ class ConversationPane(StatePane):
         first = self._conversation is None
         begins_with = self.transcript.entry(0) if self._lacks_beginning else None
         self._conversation, self._stands, self._now = conversation, stands, now
-        question = conversation.question if self.puts_questions else None
+        question = conversation.question
+        if question is not None and not self.puts_questions:
+            last = conversation.entries[-1] if conversation.entries else None
+            plan = question.source == ABOUT_PLAN and not said_already(question.question, last)
+            question = question if plan else None
         closed = self.transcript.update(conversation, limit, self._waits, question)
         if begins_with is not None:
             closed -= self._make_room(begins_with.seq)

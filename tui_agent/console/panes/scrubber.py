@@ -154,7 +154,7 @@ def _question(player: Player) -> str:
     asked = player.state.asked
     if asked is None:
         return ""
-    words = asked.question if asked.type == "escalation_raised" else f"may {asked.tool} run?"
+    words = asked.in_words if asked.type == "escalation_raised" else f"may {asked.tool} run?"
     return "  " + one_line(words)
 
 

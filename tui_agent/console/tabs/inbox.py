@@ -35,7 +35,7 @@ class Item(NamedTuple):
                 return "approve", _of_lane(asked.lane) + call
             case EscalationQuestion(asked=raised):
                 call = f": {short_input(raised.tool, raised.input)}" if raised.input else ""
-                return "answer", _of_lane(raised.lane) + one_line(f"{raised.question}{call}", 300)
+                return "answer", _of_lane(raised.lane) + one_line(f"{raised.in_words}{call}", 300)
             case ServerQuestion(asked=server):
                 if server.purpose == "trust":
                     return "server", one_line(f"start the MCP server {server.server}?", 300)

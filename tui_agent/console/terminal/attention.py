@@ -83,7 +83,7 @@ def describe(state: RunState) -> tuple[str, str]:
     task = one_line(state.session.title or state.run.task, LONGEST)
     asked = state.asked
     if asked is not None:
-        words = asked.question if asked.type == "escalation_raised" else f"approve {asked.tool}"
+        words = asked.in_words if asked.type == "escalation_raised" else f"approve {asked.tool}"
         return f"{NEEDS}{one_line(words, LONGEST)}", f"{ASKS} {asked.id}"
     if state.server_questions:
         question = state.server_questions[0]

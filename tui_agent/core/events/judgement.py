@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from tui_agent.core.events.base import Event
-from tui_agent.core.names import Level
+from tui_agent.core.names import Level, asked_in_words
 from tui_agent.core.values import HeldFile, Reach, VerdictRecord
 
 
@@ -138,6 +138,11 @@ class EscalationRaised(Event):
     """When the limit that it is about lets the next call through, in seconds since 1970; None: it is about none."""
     lane: str = ""
     """The work of the sub-agent that needs the operator; empty: the run needs it."""
+
+    @property
+    def in_words(self) -> str:
+        """The question without the plan that it is about."""
+        return asked_in_words(self.source, self.question)
 
 
 MASKED = "[masked:"

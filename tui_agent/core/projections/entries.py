@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from tui_agent.core import events
-from tui_agent.core.names import CallState
+from tui_agent.core.names import CallState, asked_in_words
 from tui_agent.core.projections.incidents import Incident
 from tui_agent.core.projections.lane import Lane
 from tui_agent.core.tool_facts import ToolFacts
@@ -193,6 +193,11 @@ class EscalationEntry(Entry):
     ran: tuple[str, ...] = ()
     """Commands of the operator's own whose output the model reads with the answer."""
     kind: Literal["escalation"] = "escalation"
+
+    @property
+    def in_words(self) -> str:
+        """The question without the plan that it is about."""
+        return asked_in_words(self.source, self.question)
 
 
 @dataclass(frozen=True)

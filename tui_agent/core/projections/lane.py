@@ -54,7 +54,7 @@ class Lane:
             case events.ApprovalAsked():
                 return self._with_call(event.call_id, state=CallState.WAITING, input=_short(event.input))
             case events.EscalationRaised():
-                return evolve(self, question=event.question)
+                return evolve(self, question=event.in_words)
             case events.EscalationAnswered():
                 return evolve(self, question="")
             case events.ToolResult():

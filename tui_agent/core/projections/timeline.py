@@ -159,7 +159,7 @@ _DESCRIPTIONS: dict[type[events.Event], Describe] = {
     events.ToolRefused: lambda event: ("refused", f"{event.tool} {event.in_words}: {event.reason}"),
     events.ReplyRejected: lambda event: ("refused" if event.unverified else "error", event.failure.message),
     events.ModelFaulted: _fault,
-    events.EscalationRaised: lambda event: ("escalation", event.question),
+    events.EscalationRaised: lambda event: ("escalation", event.in_words),
     events.EscalationAnswered: lambda event: ("operator", event.in_words),
     events.OperatorSpoke: lambda event: ("operator", event.text),
     events.OwnCommandEnded: lambda event: ("operator", f"$ {event.command}"),

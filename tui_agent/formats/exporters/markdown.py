@@ -159,7 +159,7 @@ def _operator(entry: OperatorEntry | OwnCommandEntry | EscalationEntry) -> Itera
             yield fenced(entry.printed)
         case EscalationEntry():
             yield f"**Escalation** by {inline(asker(entry.source))}{_by_rule(entry.rule)}"
-            yield quoted(entry.question)
+            yield quoted(entry.in_words)
             if not entry.unasked:
                 yield "**Operator**"
             yield quoted(entry.answer)

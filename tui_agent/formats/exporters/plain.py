@@ -190,7 +190,7 @@ def _recovery(event: events.Event) -> Iterator[str]:
             yield from (event.text or "(none)").splitlines()
         case events.EscalationRaised():
             yield f"» ESCALATION by {asker(event.source)}{by_rule(event.rule)}"
-            yield from event.question.splitlines()
+            yield from event.in_words.splitlines()
         case events.EscalationAnswered():
             yield "» ANSWER"
             yield from event.in_words.splitlines()

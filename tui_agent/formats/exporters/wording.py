@@ -56,6 +56,7 @@ def asker(source: str) -> str:
         "model": "a model fault",
         "budget": "a budget",
         "steps": "the limit of steps",
+        "plan": "plan mode",
     }.get(source, source)
 
 

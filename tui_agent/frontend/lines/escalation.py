@@ -65,7 +65,7 @@ def title_of(asked: EscalationRaised) -> str:
         "model": "The model cannot be used",
         ABOUT_BUDGET: "A budget is used up",
         ABOUT_STEPS: "All steps are used up",
-        ABOUT_PLAN: "Carry out this plan?",
+        ABOUT_PLAN: asked.in_words,
     }
     return of_lane(titles.get(asked.source, "The agent needs you"), asked.lane)
 
@@ -112,10 +112,19 @@ place, all of it."""
 
 
 def subject(
-    asked: EscalationRaised, attempts: Sequence[EarlierFailure], detail: Detail = "around"
+    asked: EscalationRaised,
+    attempts: Sequence[EarlierFailure],
+    detail: Detail = "around",
+    *,
+    plan: bool = True,
 ) -> Iterable[Passage]:
-    """The question; the call; the attempts, the last one with its error in this detail."""
-    yield Passage(asked.question, "" if asked.source == ABOUT_PLAN else "bold")
+    """The question; the call; the attempts, the last one with its error in this detail. Without the `plan` that it is
+    about if that stands above.
+    """
+    if asked.source == ABOUT_PLAN:
+        yield Passage(asked.question) if plan else Passage("The plan stands above; PgUp reads back.", "muted")
+        return
+    yield Passage(asked.question, "bold")
     if asked.tool and asked.source != "ask_operator":
         yield GAP
         main = main_argument(named(asked.tool), asked.input)

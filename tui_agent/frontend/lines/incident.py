@@ -203,7 +203,7 @@ def _stuck(state: RunState) -> Span | None:
     if asked is not None:
         about_none = asked.source not in OF_NO_FAILURE
         if about_none and not state.metrics.incidents.asked_about:
-            return Span(f"▲ {one_line(asked.question)}", "operator bold")
+            return Span(f"▲ {one_line(asked.in_words)}", "operator bold")
     elif state.running and verdict is not None and verdict.level.rank and _without_failure(state, verdict):
         sign = LEVELS[str(verdict.level)]
         return Span(f"{sign.glyph} {one_line(verdict.reason)}", f"{sign.role} bold")
