@@ -5,11 +5,12 @@ It is composed from the state alone; no further model call is needed for it (`pa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tui_agent.core.names import CallState
 from tui_agent.core.projections.entries import CallEntry
-from tui_agent.core.recovery.attempts import AttemptLedger
+from tui_agent.core.recovery.attempts import AttemptEntry, AttemptLedger
 from tui_agent.core.recovery.cognition import CognitiveState, tool_failed_line
 from tui_agent.core.recovery.model_faults import ModelFaults
 from tui_agent.core.recovery.ring import ErrorRing
@@ -42,7 +43,7 @@ def compose(reason: str, state: RunState, question: str = "") -> str:
     """The partial answer of a run that ends for `reason`; `question` is what an operator would be asked."""
     recovery, metrics = state.recovery, state.metrics
     why = reason.rstrip(".") or "the run was ended"
-    lines = [f"The task could not be completed: {why}{'' if why.endswith(('?', '!')) else '.'}"]
+    lines = [f"The task could not be completed: {_literal(why)}{'' if why.endswith(('?', '!')) else '.'}"]
     if recovery.policy.streak == "stop" and recovery.strongest().detector == ErrorStreak.name:
         lines.insert(0, exceeded_message(recovery.of(ErrorStreak).limit))
     closing = state.closing_words.strip()
@@ -58,7 +59,7 @@ def compose(reason: str, state: RunState, question: str = "") -> str:
         done.append(f"… and {counted(len(metrics.files_changed) - _FILES, 'more file')}")
     done += [_ran(command, said) for command, said in _commands(state)]
     lines += _section("Done:", done)
-    lines += _section("Tried without success:", list(_tried(state)))
+    lines += _section("Tried without success:", list(_tried(state, reason)))
     lines += _section("Open problems:", list(_problems(state, reason)))
     if question:
         lines += ["", "A question for you:", _line(question)]
@@ -106,15 +107,22 @@ def _section(title: str, items: list[str]) -> list[str]:
     return ["", title, *(f"- {item}" for item in items)] if items else []
 
 
-def _tried(state: RunState) -> Iterator[str]:
-    for entry in state.recovery.of(AttemptLedger).newest_first()[:_TRIED]:
-        if entry.count:
-            times = "once" if entry.count == 1 else f"{entry.count} times"
-            what = next((str(value) for value in entry.input.values()), "")
-            yield _line(f"{entry.tool} {what} ({times}): {headline(entry.last_message)}")
+def _failed_calls(state: RunState) -> list[AttemptEntry]:
+    return [entry for entry in state.recovery.of(AttemptLedger).newest_first()[:_TRIED] if entry.count]
+
+
+def _tried(state: RunState, reason: str) -> Iterator[str]:
+    """List the calls that failed, with the errors that the reason does not name."""
+    for entry in _failed_calls(state):
+        times = "once" if entry.count == 1 else f"{entry.count} times"
+        what = next((str(value) for value in entry.input.values()), "")
+        cause = headline(entry.last_message)
+        yield _line(f"{entry.tool} {what} ({times})" + ("" if cause.rstrip(".") in reason else f": {cause}"))
 
 
 def _problems(state: RunState, reason: str) -> Iterator[str]:
+    """List what is open, with the errors that neither the reason nor a call above names."""
+    above = {entry.last_message for entry in _failed_calls(state)}
     recovery = state.recovery
     newest = {entry.tool: entry.last_message for entry in recovery.of(AttemptLedger).entries.values()}
     newest |= {slot.tool: slot.message for slot in recovery.of(ErrorRing).slots if slot is not None}
@@ -126,11 +134,24 @@ def _problems(state: RunState, reason: str) -> Iterator[str]:
         message = newest.get(about, "")
         of_tool = problem == tool_failed_line(about)
         said = f"{about} failed" if of_tool else problem
-        # The reason stands above already.
-        told = not message or message.rstrip(".") in reason
+        told = not message or message in above or message.rstrip(".") in reason
         cause = headline(message)
         yield _line(said if told else f"{said}: {cause}" if of_tool else f"{said} ({cause})")
 
 
 def _line(text: str) -> str:
-    return clipped(" ".join(text.split()), _LONGEST_LINE)
+    return _literal(clipped(" ".join(text.split()), _LONGEST_LINE))
+
+
+def _literal(text: str) -> str:
+    """Text that Markdown shows as it is: words that hold its signs are code."""
+    return _MARKED.sub(lambda word: _code(word[0]), text)
+
+
+def _code(word: str) -> str:
+    ticks, space = "`" * (1 + max(map(len, re.findall("`*", word)))), " " if "`" in word else ""
+    return f"{ticks}{space}{word}{space}{ticks}"
+
+
+_MARKED = re.compile(r"(?=\S*?(?:[*`\[\]<\\]|~~|&#?\w+;|(?<![^\W_])_|_(?![^\W_])))\S+")
+"""A word in which something is a sign of Markdown: an underscore between letters is none."""

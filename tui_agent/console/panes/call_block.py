@@ -161,7 +161,7 @@ def _beside(call: str, outcome: str, room: int) -> Span:
 
 
 def _named(entry: CallEntry) -> str:
-    """The subject of the call; of an edit the file alone, as the diff below shows the rest, and of an answer nothing, as
+    """The subject of the call; of an edit the file alone, as the diff below shows the rest; of an answer nothing:
     it stands below.
     """
     facts = facts_of(entry)
