@@ -130,6 +130,24 @@ async def test_an_own_command_shows_what_it_prints_while_it_runs_and_esc_interru
         assert "(interrupted)" in console.shown()
 
 
+async def test_an_own_command_has_the_room_of_an_empty_conversation_while_it_runs_and_afterwards(
+    tmp_path: Path,
+) -> None:
+    async with real_live(tmp_path, [FINISH], size=(80, 40)) as console:
+        await console.say("!seq 101 120; sleep 300")
+        await console.until(lambda: {str(n) for n in range(101, 121)} <= set(console.shown().split()))
+        await console.press("escape")
+        await console.until(lambda: "(interrupted)" in console.shown())
+        await console.until(
+            lambda: "101" in console.shown().split() and console.screen.parts.own_command.run is None
+        )
+        await console.say("!seq 201 299")
+        await console.until(lambda: "299" in console.shown().split())
+        rows = console.screen.dashboard.conversation.size.height
+        shown = [word for word in console.shown().split() if word.isdecimal() and 200 < int(word) < 300]
+        assert len(shown) - 2 >= rows - 4
+
+
 @pytest.mark.parametrize(
     ("command", "says"),
     [("status", "cart.py"), ("cost", "tokens in")],

@@ -27,6 +27,8 @@ class BlockContext:
     recovered: bool = False
     """The same call succeeded later."""
     density: Density = Density.FULL
+    room: int = 0
+    """Rows of the pane in which it stands."""
     open: bool = False
     """It may still change."""
     waiting: bool = False

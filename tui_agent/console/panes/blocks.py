@@ -183,9 +183,9 @@ def _ran(command: str, width: int) -> Line:
 def _own_command(entry: entries.OwnCommandEntry, width: int, context: BlockContext) -> list[Line]:
     command = Span("$ ", "operator bold"), Span(revealed_line(entry.command, 600), "bold")
     ended = (Span(f"exit code {entry.exit_code}", "warn"),) if entry.exit_code else ()
-    printed = draw_text(
-        entry.printed, width - 2, named(COMMAND_TOOL).folded, context.expanded, at_end=True, style="muted"
-    )
+    # The operator wants to see it: it may fill the pane, below its own line and with one left on each side.
+    most = max(named(COMMAND_TOOL).folded, context.room - 3)
+    printed = draw_text(entry.printed, width - 2, most, context.expanded, at_end=True, style="muted")
     return [justified(command, ended, width, 2), *prefixed(printed, *_INDENT)]
 
 

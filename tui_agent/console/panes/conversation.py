@@ -151,6 +151,11 @@ class ConversationPane(StatePane):
         self._advance()
 
     @property
+    def empty_rows(self) -> int:
+        """Rows below the last block."""
+        return max(0, self._height - self.transcript.rows)
+
+    @property
     def _waits(self) -> bool:
         """A failed call of the model waits for its next try."""
         return self._stands == (Phase.BACKOFF, False)
@@ -268,6 +273,7 @@ class ConversationPane(StatePane):
         before = (
             self.transcript.measure(index) if index < len(self.transcript) and self.transcript.width else 0
         )
+        self.transcript.room = self._height
         self.transcript.resize(max(0, self._width - _MARGIN))
         if before and self.transcript.width and index < len(self.transcript):
             self._anchor = (index, inner * self.transcript.measure(index) // before)

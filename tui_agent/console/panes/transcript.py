@@ -83,6 +83,8 @@ class ConversationRows:
 
     def __init__(self) -> None:
         self.width = 0
+        self.room = 0
+        """Rows of the pane."""
         self.heights = HeightIndex()
         self._log: Sequence[AnyEntry] = ()
         self._limits: list[int] = []
@@ -375,6 +377,7 @@ class ConversationRows:
             expanded=_key(entry) in self._expanded,
             limit=self._limits[index],
             density=self.density,
+            room=self.room,
             final=mark == "final",
             recovered=mark == "recovered",
             now=self._now,
@@ -401,6 +404,7 @@ class ConversationRows:
             expanded=_key(entry) in self._expanded,
             limit=self._limit,
             density=self.density,
+            room=self.room,
             open=True,
             waiting=self._waiting,
             now=self._now,

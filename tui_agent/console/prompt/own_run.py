@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
 SHOWN = 5
-"""Lines of its output."""
+"""Lines of its output, if the conversation leaves no room for more."""
 
 
 class OwnCommand:
@@ -55,12 +55,14 @@ class OwnOutput(Static):
     def __init__(self) -> None:
         super().__init__("", markup=False, id="own-output")
 
-    def show(self, run: OwnRun | None) -> None:
+    def show(self, run: OwnRun | None, room: int = 0) -> None:
+        """Show it, with `room` rows more than it has now."""
         self.set_class(run is not None, "-running")
         if run is None:
             return
         turning = None if self.app.animation_level == "none" else monotonic()
-        lines = [line for line in sanitize(run.printed).split("\n") if line.strip()][-SHOWN:]
+        most = max(SHOWN, self.size.height - 1 + room)
+        lines = [line for line in sanitize(run.printed).split("\n") if line.strip()][-most:]
         width = max(1, self.content_region.width or self.app.size.width - 2)
         sign, since = f"{spinner(turning)} $ ", f"  {whole_seconds(monotonic() - run.began)}"
         interrupt = Content("  ") + key_line((shown_key("interrupt"), "interrupt"))

@@ -49,6 +49,9 @@ LADDER: dict[str, Rung] = {
 }
 """The ladder from the mildest rung to the last, by verdict level (and `withhold`)."""
 
+_UNASKED = {"continue": "", "partial": "degrade", "stop": "stop"}
+"""The rung in place of a question that nobody is there to answer."""
+
 MODEL_LADDER: dict[str, Rung] = {
     "model.retry": Rung("retry", "the model is called again"),
     "model.wait": Rung("waits", "the run waits until the limit resets"),
@@ -360,6 +363,8 @@ def _ladder(state: RunState, incident: Incident, width: int) -> Line:
     if incident.key == REPLY_FORM and recovery.policy.form == "ladder":
         possible = frozenset({"guide", "escalate" if recovery.operator_present else "degrade"})
     reached = {str(attempt.level) for attempt in incident.course if attempt.level is not None}
+    if not recovery.operator_present:
+        possible, reached = possible - {"escalate"}, reached - {"escalate"}
     if incident.refused:
         reached.add("withhold")
     newest = incident.newest
@@ -367,7 +372,7 @@ def _ladder(state: RunState, incident: Incident, width: int) -> Line:
     if not here and newest.level is not None and not (newest.noted or newest.answer):
         here = str(newest.level)
         if newest.level is Level.ESCALATE and not recovery.operator_present:
-            here = "withhold"
+            here = _UNASKED[recovery.on_escalation]
     whole, tried = _rungs(LADDER, reached, here, possible), _rungs(LADDER, reached, here)
     then = next_words(state, incident)
     if then:
@@ -429,10 +434,13 @@ def next_words(state: RunState, incident: Incident) -> str:
 
     if incident.key in {REPLY_FORM, MODEL_CALL} or _asks_about(state, incident):
         return ""
+    recovery = state.recovery
+    if not recovery.permit(incident.tool, incident.key).allowed:
+        return LADDER["withhold"].happens
     verdict = if_it_fails_again(
-        state.recovery, incident.tool, incident.input, incident.key, incident.newest.message
+        recovery, incident.tool, incident.input, incident.key, incident.newest.message
     )
-    if verdict.level is Level.ESCALATE and not state.recovery.operator_present:
-        return "the call is blocked"
-    rung = LADDER.get(str(verdict.level))
-    return rung.happens if rung is not None else ""
+    level = str(verdict.level)
+    if verdict.level is Level.ESCALATE and not recovery.operator_present:
+        level = _UNASKED[recovery.on_escalation]
+    return LADDER[level].happens if level in LADDER else ""
