@@ -66,6 +66,7 @@ def test_a_word_with_a_capital_is_a_task_and_no_slip(monkeypatch: pytest.MonkeyP
         (["--model", "m", "rn"], ["did you mean `agent-tui run`"]),
         (["import", "run.traj"], ["did you mean `agent-tui sessions import`", "agent-tui -- import"]),
         (["fix", "the", "tests"], ["one word too many", "in quotes"]),
+        (["serve", "fix it"], ["one word too many, 'fix it'.\n`agent-tui serve --help` shows what it takes"]),
         ([""], ["the task is empty"]),
         (["run"], ["there is no task", "agent-tui run -"]),
         (["run", "  "], ["the task is empty"]),

@@ -26,9 +26,36 @@ next = "ask"
 """
 
 
-def arguments(tmp_path: Path) -> list[str]:
+AT_WORK = """
+title = "At work"
+description = "Two commands that are asked about, then one call that fails until the operator answers."
+task = "go"
+policy = "combined"
+approve = "ask"
+
+[[turns]]
+calls = [{ tool = "bash", args = { command = "touch made" } }]
+
+[[turns]]
+calls = [{ tool = "bash", args = { command = "touch begun && sleep 300" } }]
+
+[[turns]]
+calls = [{ tool = "read_file", args = { path = "missing.py" } }]
+
+[[turns]]
+calls = [{ tool = "read_file", args = { path = "missing.py" } }]
+
+[[turns]]
+calls = [{ tool = "read_file", args = { path = "missing.py" } }]
+
+[[turns]]
+calls = [{ tool = "bash", args = { command = "touch last" } }]
+"""
+
+
+def arguments(tmp_path: Path, written: str = SCENARIO) -> list[str]:
     scenario = tmp_path / "hands.toml"
-    scenario.write_text(SCENARIO)
+    scenario.write_text(written)
     return ["-m", "tui_agent", "--model", f"scripted:{scenario}", "--workspace", str(tmp_path), "go"]
 
 
@@ -74,3 +101,32 @@ def test_who_is_there_is_asked_for_more_steps_unless_an_option_named_them(
     hard.send("src\r")
     hard.shows("The only step is used up without an answer.")
     hard.send("\x11")
+
+
+def test_a_run_is_allowed_interrupted_told_what_to_do_instead_and_answered(
+    start: Callable[..., Terminal], tmp_path: Path
+) -> None:
+    workspace = tmp_path / "workspace"  # beside what changes by itself
+    workspace.mkdir()
+    terminal = start(*arguments(tmp_path, AT_WORK), "--sandbox", "off", "--workspace", str(workspace))
+    terminal.shows("Allow bash?", "touch made", "y once", "n no", "ask ⇧Tab", "Esc prompt")
+    terminal.send("y\r")
+    terminal.until((workspace / "made").exists)
+    terminal.shows("touch begun", "y once", "Esc prompt")
+    terminal.send("y\r")
+    terminal.until((workspace / "begun").exists)
+    terminal.send("\x1b")
+    terminal.shows("Interrupted. What should it do instead?")
+    terminal.send("\x1b[Z")
+    terminal.shows("writes ⇧Tab")
+    terminal.send("read it\r")
+    terminal.shows("The agent needs you", "missing.py", "r retry once", "Esc prompt")
+    lines = [f"line {number}\x1b\r" for number in range(1, 6)]  # Alt and Enter make a new line
+    terminal.send("".join(lines))
+    terminal.shows("line 3", "line 4", "line 5")
+    terminal.send("it was removed\r")
+    terminal.until(lambda: any(answers(tmp_path)))
+    said = "\n".join([*(f"line {number}" for number in range(1, 6)), "it was removed"])
+    assert list(answers(tmp_path)) == [("answer", said)]
+    terminal.shows("touch last", "y once", "── answered at step", "runs again once something changes")
+    terminal.send("\x11")

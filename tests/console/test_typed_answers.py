@@ -76,6 +76,8 @@ WORDS: tuple[str, ...] = (
         "résumé",
         "n",
         "no limit",
+        "👩\u200d💻",
+        "a\u200bb",
     ),
 )
 ASKED: dict[str, dict[str, Any]] = {
@@ -83,6 +85,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "a question": {"source": "ask_operator", "options": ("tabs", "spaces", "20")},
     "a limit": {"source": "model", "options": ("openai/one",), "until": 5_000.0},
     "a budget": {"source": "budget", "options": ("go on, up to 2.00 USD", "without this limit")},
+    "a plan": {"source": "plan", "options": ("carry it out", "carry it out, edits run")},
     "the steps": {"source": "steps", "options": ("50 more", "no limit")},
 }
 ANSWERS = [20, pytest.param(80, marks=pytest.mark.slow)]
@@ -135,7 +138,9 @@ def typed(chance: random.Random) -> list[str | Paste]:
         return [chance.choice("rsepxw12")] * chance.randint(2, 6)
     keys: list[str | Paste] = list(" ".join(chance.choices(WORDS, k=chance.randint(1, 3))))
     if kind < 0.4:
-        keys.insert(chance.randint(0, 1), Paste(chance.choice(("r", "look\nhere", "p", "of it"))))
+        keys.insert(
+            chance.randint(0, 1), Paste(chance.choice(("r", "look\nhere", "p", "of it", "\ufeffof\u200b it")))
+        )
     return keys
 
 
@@ -211,7 +216,7 @@ async def test_a_message_that_is_typed_at_an_approval_reaches_the_prompt_whole_a
             first = text_of(keys)
             await until(
                 pilot,
-                lambda first=first: (desk.prompted + prompt.value).split() == first.split(),
+                lambda first=first: (desk.prompted + prompt.whole_text).split() == first.split(),
             )
             assert desk.replies == []
             desk.prompted = prompt.value = ""
@@ -244,7 +249,7 @@ async def test_at_any_speed_no_is_the_first_letter_of_its_reason_and_all_else_is
                 await pilot.pause()
                 waited = 60 / (5 * speed) + chance.choice((0.0, 0.0, 0.1, 1.0, 3.0))
             if not desk.card.has_class("-denying"):
-                await until(pilot, lambda text=text: desk.prompted + prompt.value == text)
+                await until(pilot, lambda text=text: desk.prompted + prompt.whole_text == text)
                 assert desk.replies == []
             else:
                 await until(pilot, lambda text=text: field.value == text)

@@ -97,7 +97,7 @@ def test_paths_addresses_and_servers_are_offered_from_narrow_to_wide(
 
 def test_a_rule_is_said_in_words_for_each_decision() -> None:
     assert rules_in_words(["bash(make all)", "bash(make x)"]).startswith(
-        "bash(make all), bash(make x): exactly this"
+        "bash(make all), bash(make x): this command word for word"
     )
     said = [
         in_words(parse_rule(decision, text, ""))

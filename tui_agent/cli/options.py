@@ -57,9 +57,14 @@ class Parser(argparse.ArgumentParser):
 
     def _refuse(self, argument: str) -> NoReturn:
         if not argument.startswith("-"):
+            takes_task = any(action.dest == "task" for action in self._actions)
             raise UsageError(
                 f"{self.prog}: there is one word too many, {argument!r}.\n"
-                f'Put a task of several words in quotes: {self.prog} "fix the failing tests"'
+                + (
+                    f'Put a task of several words in quotes: {self.prog} "fix the failing tests"'
+                    if takes_task
+                    else f"`{self.prog} --help` shows what it takes, with an example."
+                )
             )
         name = argument.partition("=")[0]
         near = nearest(name.lstrip("-"), (option.lstrip("-") for option in self._option_string_actions), 0.6)

@@ -110,7 +110,7 @@ def _allowed(rule: PermissionRule, *, whole: bool) -> str:
         return f"`{name}` with any options{but}, on anything that stays inside the workspace"
     if re.search(r"(?<!\[)[*?]|\[(?![*?\[]\])", pattern):
         return f"commands like `{pattern}`, on anything that stays inside the workspace"
-    return "exactly this command, also beside others that are allowed"
+    return "this command word for word, alone or joined to commands that are allowed"
 
 
 def _known(name: str) -> Program | None:
@@ -152,7 +152,7 @@ def examples(texts: Sequence[str], arguments: Mapping[str, Any]) -> tuple[str, s
     if tool == COMMAND_TOOL and rule.covers_all:
         return "`rm -rf .`", "what another rule denies"
     if tool == COMMAND_TOOL and not _has_family([pattern]):
-        return "this command once more", "with one word changed"
+        return "this command once more", "the same with one word changed"
     if tool == COMMAND_TOOL:
         name = pattern.removesuffix(" *")
         known = known_program([Word(word) for word in name.split()])
@@ -161,7 +161,7 @@ def examples(texts: Sequence[str], arguments: Mapping[str, Any]) -> tuple[str, s
         return f"`{name} {such}`", f"`{name} {never}`" + (f" or `{parent} other`" if space else "")
     if tool in WRITES:
         if rule.covers_all:
-            return "each file of the workspace", "commands"
+            return "any other file", "a command"
         folder = pattern.endswith("/**")
         return (
             (f"{pattern[:-2]}other-file", "files beside this folder")
@@ -169,8 +169,8 @@ def examples(texts: Sequence[str], arguments: Mapping[str, Any]) -> tuple[str, s
             else ("this file", "another file")
         )
     if "url" in arguments:
-        return ("each page there", "another host") if pattern else ("each page of each host", "another tool")
-    return "each call, whatever its arguments", "other servers" if tool.endswith("*") else "other tools"
+        return ("another page there", "another host") if pattern else ("any page of any host", "another tool")
+    return "a call with other arguments", "other servers" if tool.endswith("*") else "other tools"
 
 
 def _place(pattern: str) -> str:
