@@ -109,10 +109,13 @@ BY_FINISH: Any = {"calls": [{"tool": "finish", "args": {"answer": PLAN}}]}
 async def test_a_plan_stands_once_and_rendered_and_is_kept_as_kept(
     tmp_path: Path, turn: Any, size: tuple[int, int]
 ) -> None:
-    async with real_live(tmp_path, [turn], size=size) as console:
+    async with real_live(tmp_path, ["Read cart.py.", turn], size=size) as console:
         session = console.session
         session.set_approve(Approval.PLAN)
         await session.submit("Plan the tax.")
+        await console.until(lambda: "s keep it as the answer" in console.shown())
+        console.screen.card_host.enter()
+        await console.press(*"more", "enter")
         await console.until(
             lambda: "s keep it as the answer" in console.shown() and "MARK" in console.shown()
         )

@@ -254,7 +254,7 @@ async def _remarks(console: LiveSession) -> None:
 
 
 async def _paste(console: LiveSession) -> None:
-    console.screen.prompt.take_paste("a line\n" * 40)
+    console.screen.prompt.write("a line\n" * 40)
 
 
 async def _vim(console: LiveSession) -> None:

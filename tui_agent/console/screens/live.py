@@ -396,7 +396,8 @@ class LiveScreen(DashboardScreen):
             self.status.show(state, now)
         self._say_keys()
         if parts.own_output.is_attached:
-            parts.own_output.show(parts.own_command.run, self.dashboard.conversation.empty_rows)
+            conversation = self.dashboard.conversation
+            parts.own_output.show(parts.own_command.run, conversation.empty_rows if conversation else 0)
         self.redrawing.tick(*self._moving(state))
         if self.card_host is not None:
             self.card_host.request(self.questions, state)
