@@ -134,3 +134,6 @@ async def test_every_field_takes_what_is_pasted_and_typed_whole_and_shows_what_i
             assert field.whole_text == before + said, "a mark goes as a whole"
             await pilot.press("backspace")
             assert field.whole_text == before + said[:-1]
+            field.select_all()
+            await pilot.press("backspace")
+            assert field.whole_text == ""

@@ -52,7 +52,7 @@ def as_facts(row: SessionRow, folder: Path) -> list[str]:
         ("runs", f"{row.runs}, {counted(row.iterations, 'step')}"),
         ("answers", f"{row.partial_answers} of {row.endings} partial{_percent(row.partial_answer_rate)}"),
         ("calls", f"{row.tool_calls}, {row.tool_errors} failed{_percent(row.error_rate)}"),
-        ("failures", of_failures(row.failures, row.recoveries)),
+        ("failures", of_failures(row.failures, row.recoveries, ended=bool(row.outcome))),
         (
             "recovered",
             f"{row.recovered_same_call} by the same call, {row.recovered_worked_round} worked round",

@@ -73,7 +73,7 @@ class WholeText(Widget):
 
     @property
     def before_cursor(self) -> str:
-        """The line up to the cursor."""
+        """The line up to the cursor; "" if something is selected."""
         raise NotImplementedError
 
     def put_in(self, text: str, *, over: int = 0) -> None:
@@ -122,7 +122,7 @@ class LineField(RestingCursor, WholeText, KeysInOrder, Input):
 
     @property
     def before_cursor(self) -> str:
-        return self.value[: self.cursor_position]
+        return self.value[: self.cursor_position] if self.selection.is_empty else ""
 
     def put_in(self, text: str, *, over: int = 0) -> None:
         end = self.cursor_position
@@ -164,7 +164,7 @@ class TextField(RestingCursor, WholeText, KeysInOrder, TextArea):
     @property
     def before_cursor(self) -> str:
         row, column = self.cursor_location
-        return self.document.get_line(row)[:column]
+        return self.document.get_line(row)[:column] if self.selection.is_empty else ""
 
     def put_in(self, text: str, *, over: int = 0) -> None:
         row, column = self.cursor_location

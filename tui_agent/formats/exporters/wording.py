@@ -33,7 +33,7 @@ def counts(metrics: Metrics) -> str:
     calls = counted(metrics.tool_calls, "call")
     if metrics.tool_errors:
         calls += f" ({rate(metrics.tool_errors, metrics.tool_calls)} failed)"
-    failures = of_failures(metrics.failures, metrics.recoveries)
+    failures = of_failures(metrics.failures, metrics.recoveries, ended=metrics.ended_at is not None)
     rest = {
         "recovered by the same call": metrics.recovered_same_call,
         "worked round": metrics.recovered_worked_round,
