@@ -46,6 +46,7 @@ from tui_agent.frontend.commands import dispatch
 from tui_agent.frontend.commands import registry as commands
 from tui_agent.frontend.lines.styled import Line, text_of, width_of
 from tui_agent.frontend.prompt_history import MAX_ENTRIES, PromptHistory
+from tui_agent.terminal_text import invisible
 from tui_agent.tools.skills import BadSkill, Skill, Skills
 
 
@@ -173,6 +174,7 @@ async def test_a_huge_paste_is_taken_made_safe_and_the_prompt_stays_small() -> N
         ("a\u200bb\u00adc\ufe0f", "3 invisible characters]"),
         ("x\u202ey\u2060\nnext\tline", "2 invisible characters]"),
         ("tag\U000e0041\U000e0042", "2 invisible characters]"),
+        ("\x1b[31mred\x1b]0;title\x07 alert", "3 invisible characters]"),
     ],
 )
 async def test_invisible_characters_of_a_paste_are_said_and_reach_the_model(pasted: str, said: str) -> None:
@@ -184,6 +186,10 @@ async def test_invisible_characters_of_a_paste_are_said_and_reach_the_model(past
         assert console.prompt.replace("\n", "").replace("\t", "").isprintable()
         await console.press("enter")
         await console.until(lambda: ("submit", pasted) in console.session.done)
+        await console.until(lambda: not console.prompt)
+        assert not invisible(console.shown().replace("\n", ""))
+        await console.press("up")
+        await console.until(lambda: console.screen.prompt.whole_text == pasted and said in console.prompt)
 
 
 @pytest.mark.parametrize("pasted", ["plain", "naïve café", "نمی\u200cخواهم"])
