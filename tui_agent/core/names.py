@@ -222,6 +222,9 @@ def asked_in_words(source: str, question: str) -> str:
 OF_NO_FAILURE = frozenset({ASK_OPERATOR, ABOUT_PLAN}) | OF_BOUNDS
 """Sources of questions that nothing has failed for: the model's own, a bound of the run, a plan to approve."""
 
+NOT_COMPLETED = "The task could not be completed: "
+"""Words of a partial answer before the reason."""
+
 RING_SLOTS = 5
 """Failures that the error ring holds. Five identical ones in a row are a loop (Forge)."""
 REPLY_FORM, MODEL_CALL = "form", "model"

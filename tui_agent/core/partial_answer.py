@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tui_agent.core.names import CallState
+from tui_agent.core.names import NOT_COMPLETED, CallState
 from tui_agent.core.projections.entries import CallEntry
 from tui_agent.core.recovery.attempts import AttemptEntry, AttemptLedger
 from tui_agent.core.recovery.cognition import CognitiveState, tool_failed_line
@@ -43,7 +43,7 @@ def compose(reason: str, state: RunState, question: str = "") -> str:
     """The partial answer of a run that ends for `reason`; `question` is what an operator would be asked."""
     recovery, metrics = state.recovery, state.metrics
     why = reason.rstrip(".") or "the run was ended"
-    lines = [f"The task could not be completed: {_literal(why)}{'' if why.endswith(('?', '!')) else '.'}"]
+    lines = [f"{NOT_COMPLETED}{_literal(why)}{'' if why.endswith(('?', '!')) else '.'}"]
     if recovery.policy.streak == "stop" and recovery.strongest().detector == ErrorStreak.name:
         lines.insert(0, exceeded_message(recovery.of(ErrorStreak).limit))
     closing = state.closing_words.strip()

@@ -749,7 +749,7 @@ async def test_the_strip_tells_the_open_incident_as_one_story() -> None:
     assert rows[0].endswith("the same error 3 times")
     assert rows[1] == "  step 1 ✗ note──step 2 ✗ note──step 3 ✗"
     assert rows[2].startswith("  hint ✓ › held back › other way › [YOU ARE ASKED] › partial › stop")
-    assert rows[2].endswith("if it fails again: you are asked")
+    assert rows[2].endswith("if it comes again: the call is not run again")
 
 
 async def test_a_model_that_answers_again_fails_no_more_before_its_calls_have_run() -> None:

@@ -21,7 +21,7 @@ from tui_agent.console.panes.call_block import (
 )
 from tui_agent.console.panes.density import Density
 from tui_agent.console.panes.prose import Prose
-from tui_agent.core.names import ABOUT_PLAN, UNDONE, UPDATE_PLAN
+from tui_agent.core.names import ABOUT_PLAN, NOT_COMPLETED, UNDONE, UPDATE_PLAN
 from tui_agent.core.tool_facts import COMMAND_TOOL, named
 from tui_agent.frontend.lines.account import account
 from tui_agent.frontend.lines.glyphs import LEVELS, OUTCOMES, TIMELINE
@@ -460,7 +460,7 @@ def _outcome(entry: entries.OutcomeEntry, width: int, context: BlockContext) -> 
             rows.append((Span(part, f"muted{back}"),))
     lines: list[Line] = [(Span("━" * width, sign.role),)]
     lines.extend((*line, Span("", back.strip())) for row in rows for line in wrap_spans(row, width))
-    if entry.reason:
+    if entry.reason and NOT_COMPLETED not in entry.answer:
         lines.extend(
             (Span(text, f"{'' if loud else 'muted'}{back}".strip()), Span("", back.strip()))
             for text in wrap(sanitize(entry.reason), width)

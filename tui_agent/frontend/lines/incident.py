@@ -376,7 +376,8 @@ def _ladder(state: RunState, incident: Incident, width: int) -> Line:
     whole, tried = _rungs(LADDER, reached, here, possible), _rungs(LADDER, reached, here)
     then = next_words(state, incident)
     if then:
-        for spans, words in ((whole, "if it fails again"), (tried, "if it fails again"), (tried, "next")):
+        again = "if it comes again" if then == LADDER["withhold"].happens else "if it fails again"
+        for spans, words in ((whole, again), (tried, again), (tried, "next")):
             beside = (Span(f"{words}: {then}", "muted"),)
             if width_of(spans) + width_of(beside) + 2 <= width:
                 return justified(spans, beside, width, 2)
