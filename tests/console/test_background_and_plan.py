@@ -122,6 +122,7 @@ async def test_a_plan_stands_once_and_rendered_and_is_kept_as_kept(
         seen = console.shown()
         assert ("**" in seen, seen.count("# The plan"), seen.count("DONE-MARK")) == (False, 0, 1)
         console.screen.card_host.enter()
+        await console.until(lambda: "PgUp read the plan" in console.shown())
         await console.press("s", "enter")
         await console.until(lambda: not session.running and "keep it as the answer" in console.shown())
         seen = console.shown()

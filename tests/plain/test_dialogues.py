@@ -142,6 +142,14 @@ def test_an_error_that_stands_above_is_not_read_out_again_with_the_question() ->
     assert "line 3" in [line.strip() for line in dialogue.send("?").lines]
 
 
+def test_a_plan_that_stands_above_is_not_read_out_again_and_can_be_kept() -> None:
+    plan = EscalationRaised(id="p", question="# A plan", source="plan", options=("carry it out",))
+    for said, repeats in (("# A plan", False), ("", True)):
+        reply, read = held(dialogues.escalation(plan, [], said), "s")
+        assert reply == EscalationReply("keep")
+        assert ("# A plan" in "\n".join(read)) == repeats
+
+
 def test_a_server_is_answered_field_by_field() -> None:
     form = ServerAsked(
         id="s",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual import events
 from textual.app import ComposeResult
+from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
@@ -19,6 +20,7 @@ from tui_agent.console.cards.card import Card
 from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
+from tui_agent.console.looks.hints import key_line
 from tui_agent.console.panes.pane import Asked
 from tui_agent.core.names import ABOUT_BUDGET, ABOUT_PLAN, ABOUT_STEPS
 from tui_agent.frontend.commands.dispatch import is_command
@@ -76,6 +78,11 @@ class EscalationCard(Card):
         yield Choices(choices)
         if asked.tool:
             yield ArgumentsEditor(asked.input)
+
+    def way_back(self) -> Content:
+        if self.question.asked.source == ABOUT_PLAN:
+            return key_line(("PgUp", "read the plan"), ("Esc", "prompt"), ("^C", "interrupt"))
+        return super().way_back()
 
     def entrance(self) -> Widget:
         """The editor if it is open, else the answer."""

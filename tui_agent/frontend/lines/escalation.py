@@ -122,7 +122,7 @@ def subject(
     about if that stands above.
     """
     if asked.source == ABOUT_PLAN:
-        yield Passage(asked.question) if plan else Passage("The plan stands above; PgUp reads back.", "muted")
+        yield Passage(asked.question) if plan else Passage("The plan stands above.", "muted")
         return
     yield Passage(asked.question, "bold")
     if asked.tool and asked.source != "ask_operator":
