@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent import installed
-from tui_agent.cli.options import Parser, UsageError, add_run_options, overrides
+from tui_agent.cli.errors import UsageError
+from tui_agent.cli.options import Parser, add_run_options, overrides
 
 if TYPE_CHECKING:
     from argparse import Namespace
