@@ -106,7 +106,17 @@ def program_raised(output: str) -> bool:
     return bool(_SYNTAX.match(output) and _RAISED.match(lines[-1]))
 
 
-_PATH_KEYS = ("file_path", "path", "notebook_path", "filename", "file", "target_file", "filepath", "filePath")
+_PATH_KEYS = (
+    "file_path",
+    "path",
+    "notebook_path",
+    "filename",
+    "file",
+    "target_file",
+    "filepath",
+    "filePath",
+    "TargetFile",
+)
 
 _VIEWS = {"view", "read", "cat"}
 """Subcommands of the edit tools that only read."""

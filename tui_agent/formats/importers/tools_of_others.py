@@ -10,8 +10,18 @@ from collections.abc import Mapping
 from tui_agent.core.tool_facts import UNKNOWN, Effect, Looks, ToolFacts
 
 _LOOKS: Mapping[Looks, tuple[str, ...]] = {
-    "file": ("read_file", "read", "view", "view_file", "open_file", "cat"),
-    "search": ("grep", "glob", "search", "search_files", "find_file", "search_dir"),
+    "file": ("read_file", "read_files", "read", "view", "view_file", "open_file", "cat"),
+    "search": (
+        "grep",
+        "grep_search",
+        "search_codebase",
+        "codebase_search",
+        "glob",
+        "search",
+        "search_files",
+        "find_file",
+        "search_dir",
+    ),
     "folder": ("list_dir", "ls", "list_directory", "list_files"),
 }
 _EDITS = (
@@ -25,6 +35,10 @@ _EDITS = (
     "replace",
     # Codex CLI
     "apply_patch",
+    # Cline, Roo
+    "editor", "apply_diff", "search_and_replace",
+    # Crush, goose, Antigravity
+    "multiedit", "lsp_replace_symbol", "text_editor", "replace_file_content", "multi_replace_file_content",
     # other well-known names
     "create_file", "replace_in_file", "write_to_file", "insert_edit_into_file",
 )  # fmt: skip
