@@ -71,7 +71,7 @@ def _stream(head: Record, tool: str, *, marks_commands: bool) -> Records:
 
 
 def claude_stream() -> Records:
-    return _stream({"claude_code_version": "2.1.328"}, "Bash", marks_commands=True)
+    return _stream({"claude_code_version": "2.1.197"}, "Bash", marks_commands=True)
 
 
 def qwen_stream() -> Records:

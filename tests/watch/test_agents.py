@@ -95,8 +95,8 @@ def test_a_call_that_vibe_never_ran_has_failed(tmp_path: Path) -> None:
     told = {"result": {"type": "error", "error": {"message": 'unsupported top-level tool "bash"'}}}
     message = {"role": "tool", "tool_call_id": key, "outcome": "failure", "content": json.dumps(told)}
     request = {"model_input": {"messages": {"messages": [message]}}}
-    place = records.index(ended)
-    records[place] = {**ended, "type": "action_intent", "payload": {"kind": "completion", "request": request}}
+    intent = {"kind": "completion", "request": request}
+    records[records.index(ended)] = {**ended, "type": "action_intent", "payload": intent}
     written(tmp_path, "mistral_vibe_store").write_text(samples.lines(records))
     failed = [event for event in load_transcripts(tmp_path)[0].events if isinstance(event, events.ToolFailed)]
     assert failed[0].failure.kind is events.FailureKind.UNKNOWN_TOOL
