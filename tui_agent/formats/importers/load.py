@@ -229,7 +229,7 @@ def _same(journal: Path, lines: bytes) -> bool:
 
 # --- files and folders -----------------------------------------------------------------------------
 
-_SUFFIXES = (".jsonl", ".json", ".traj", ".jsonl.zst", ".eval", ".aider.chat.history.md")
+_SUFFIXES = (".jsonl", ".json", ".traj", ".jsonl.zst", ".eval")
 
 
 def find_transcripts(paths: Iterable[Path]) -> list[Path]:
