@@ -22,7 +22,7 @@ from tui_agent.config.sections import (
     ConsoleSettings,
     EnvironmentSettings,
     HookSettings,
-    NoticeSettings,
+    NotifySettings,
     PermissionSettings,
     RecoverySection,
     SandboxSettings,
@@ -157,7 +157,7 @@ def page() -> str:
     parts += ["## `[keys]` †\n", keys + "\n"]
     parts += ["## `[console]`\n", _table(ConsoleSettings)]
     parts += ["## `[web]` †\n", _table(WebSettings)]
-    parts += ["## `[notices]` †\n", _table(NoticeSettings)]
+    parts += ["## `[notify]` †\n", _table(NotifySettings)]
     parts += ["## `[format]` †, `[diagnostics]` †\n", files + "\n"]
     parts += [
         "## `[permissions]`\n",

@@ -109,7 +109,6 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "summary_model": ('"a/cheap"', "a/cheap"),
     "mcp": ("false", "false"),
     "theme": ('"paper"', "paper"),
-    "notify": ('["bell"]', "bell"),
     "step": ("true", "true"),
     "plain": ("true", "true"),
     "vim": ("true", "true"),
@@ -140,7 +139,7 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "recovery": ("{stall_threshold = 4}", '{"stall_threshold": 4}'),
     "format": ('{"*.py" = ["ruff", "format", "{path}"]}', '{"*.py": ["ruff", "format", "{path}"]}'),
     "console": ('{panes = "wide"}', '{"panes": "wide"}'),
-    "notices": ('{command = ["say"]}', '{"command": ["say"]}'),
+    "notify": ('{command = ["say"]}', '{"command": ["say"]}'),
     "web": ('{private_hosts = ["localhost"]}', '{"private_hosts": ["localhost"]}'),
     "diagnostics": (
         '{"*.ts" = {shell = "tsc | head", timeout = 9}}',

@@ -58,7 +58,7 @@ def test_every_key_is_a_row_with_its_origin_and_meaning_and_secrets_are_not_show
     ("key", "text", "value"),
     [
         ("max_cost", " 2 ", 2.0), ("max_cost", "", None), ("step", "true", True), ("recovery.ring", "off", "off"),
-        ("notify", "bell, title", ["bell", "title"]), ("environment.pass", "A,B", ["A", "B"]),
+        ("notify.console", "bell, title", ["bell", "title"]), ("environment.pass", "A,B", ["A", "B"]),
         ("approve", "writes", "writes"), ("sandbox.mode", "require", "require"),
     ],
 )  # fmt: skip

@@ -1,29 +1,28 @@
-"""Words for a person who is away: questions, limits and ends go to a webhook, an ntfy topic or a command of their own.
+"""Words for a person who is away: questions, limits and ends go to a webhook, an ntfy topic or a command of their own,
+and answers come back by a topic.
 
 Nothing is sent unless a person has configured it. Secrets are masked, and a text is short. What cannot be sent is tried
-again until it can, in its order; the run waits for none of it.
+again until it can, in its order, by the next process if need be; the run waits for none of it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import threading
-import urllib.request
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+import secrets
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from tui_agent.agents import ntfy
 from tui_agent.agents.leash import leashed
+from tui_agent.agents.outbox import Notice, Outbox
 from tui_agent.agents.waiting import Clock
-from tui_agent.config.sections import NoticeSettings
+from tui_agent.config.sections import NotifySettings
 from tui_agent.store.redaction import Redactor
 from tui_agent.terminal_text import one_line
 
-_TEXT, _TITLE = 1_000, 100
+LONGEST_TEXT, _TITLE = 1_000, 100
 """Characters."""
 _SECONDS = 10.0
 """Longest time of one try."""
@@ -33,113 +32,145 @@ _FIRST, _LAST = 5.0, 300.0
 """Seconds before another try, doubled from the first to the last."""
 _MOST = 200
 """Notices that wait; beyond them the oldest is dropped."""
-
-
-@dataclass(frozen=True)
-class Notice:
-    """What a person is told."""
-
-    title: str
-    text: str
+_BUTTONS = 3
+"""Buttons that ntfy shows on a message."""
 
 
 class Notices:
-    """Sends notices in their order. `say` tells a person at the terminal what could not be sent."""
+    """Sends notices in their order, and takes answers. `say` tells a person at the terminal what could not be sent;
+    what waits is kept in `folder`.
+    """
 
     def __init__(
-        self, settings: NoticeSettings, clock: Clock, say: Callable[[str], None], redactor: Redactor
+        self,
+        settings: NotifySettings,
+        folder: Path,
+        clock: Clock,
+        say: Callable[[str], None],
+        redactor: Redactor,
     ) -> None:
-        self._ways = tuple(_ways(settings))
+        self._ways = dict(_ways(settings))
+        self._replies = settings.replies.rstrip("/")
+        self._patience = settings.patience
         self._clock = clock
         self._say = say
         self._redactor = redactor
-        self._waiting: dict[int, list[Notice]] = {way: [] for way in range(len(self._ways))}
-        self._sending: dict[int, asyncio.Task[None]] = {}
+        self._outbox: Outbox | None = Outbox(folder)
+        self._waiting: dict[str, list[tuple[int, Notice]]] = {way: [] for way in self._ways}
+        self._sending: dict[str, asyncio.Task[None]] = {}
 
-    def put(self, title: str, text: str) -> None:
-        """Send a notice when it can be sent."""
+    @property
+    def answers(self) -> bool:
+        """Answers can come back."""
+        return bool(self._replies and self._ways)
+
+    def begin(self) -> None:
+        """Send what processes that are gone left behind."""
+        if self._outbox is not None and self._ways:
+            for notice, ways in self._outbox.left_behind():
+                self._queue(notice, [way for way in ways if way in self._ways])
+
+    def put(self, title: str, text: str, answers: Sequence[tuple[str, str]] = ()) -> None:
+        """Send a notice when it can be sent. `answers`: label and body of buttons."""
         mask = self._redactor.text
-        notice = Notice(one_line(mask(title), _TITLE), one_line(mask(text), _TEXT))
-        for way, waiting in self._waiting.items():
-            waiting.append(notice)
-            del waiting[:-_MOST]
-            if way not in self._sending or self._sending[way].done():
-                self._sending[way] = asyncio.create_task(self._send(way))
+        notice = Notice(
+            one_line(mask(title), _TITLE), one_line(mask(text), LONGEST_TEXT), tuple(answers[:_BUTTONS])
+        )
+        self._queue(notice, list(self._ways))
+
+    async def ask(self, title: str, text: str, choices: Sequence[str]) -> str | None:
+        """The words of a person who is away, one of the choices or their own; None if none came in time, or none can
+        come.
+        """
+        if not self.answers:
+            self.put(title, text)
+            return None
+        code = secrets.token_urlsafe(9)
+        how = f" (an answer in words: publish {code} and what you say to {self._replies})"[:LONGEST_TEXT]
+        self.put(
+            title,
+            one_line(text, LONGEST_TEXT - len(how) - 1) + how,
+            [(each, f"{code} {each}") for each in choices],
+        )
+        try:
+            async with asyncio.timeout(self._patience):
+                return await ntfy.answered(self._replies, code, self._clock)
+        except TimeoutError:
+            return None
 
     async def close(self, seconds: float = PATIENCE) -> None:
-        """Try for a little longer, and say what was never sent."""
+        """Try for a little longer, and say what waits for the next process."""
         if self._sending:
             await asyncio.wait(self._sending.values(), timeout=seconds)
         for task in self._sending.values():
             task.cancel()
         await asyncio.gather(*self._sending.values(), return_exceptions=True)
-        for notice in {each: None for waiting in self._waiting.values() for each in waiting}:
-            self._say(f"not sent: {notice.title}: {notice.text}")
+        later = "" if self._outbox is None else " yet, and kept for the next run"
+        for notice in {each: None for waiting in self._waiting.values() for _, each in waiting}:
+            self._say(f"not sent{later}: {notice.title}: {notice.text}")
+        self._write(lambda outbox: outbox.close())
 
-    async def _send(self, way: int) -> None:
+    def _queue(self, notice: Notice, ways: Sequence[str]) -> None:
+        number = self._write(lambda outbox: outbox.keep(notice, ways)) if ways else None
+        for way in ways:
+            waiting = self._waiting[way]
+            waiting.append((-1 if number is None else number, notice))
+            while len(waiting) > _MOST:
+                self._gone(way, 1)  # the first is perhaps on its way
+            if way not in self._sending or self._sending[way].done():
+                self._sending[way] = asyncio.create_task(self._send(way))
+
+    async def _send(self, way: str) -> None:
         waiting, delay = self._waiting[way], _FIRST
         while waiting:
             try:
-                await self._ways[way](waiting[0])
+                await self._ways[way](waiting[0][1])
             except (OSError, ValueError, TimeoutError):
                 await self._clock.sleep(delay)
                 delay = min(2 * delay, _LAST)
             else:
-                waiting.pop(0)
+                self._gone(way, 0)
                 delay = _FIRST
 
+    def _gone(self, way: str, place: int) -> None:
+        number, _ = self._waiting[way].pop(place)
+        self._write(lambda outbox: outbox.gone(number, way))
 
-def _ways(settings: NoticeSettings) -> Iterator[Callable[[Notice], Awaitable[None]]]:
+    def _write(self, do: Callable[[Outbox], int | None]) -> int | None:
+        """Write to the disk. If it takes nothing, notices wait in memory alone."""
+        if self._outbox is not None:
+            try:
+                return do(self._outbox)
+            except OSError as error:
+                self._outbox = None
+                self._say(f"notices that wait are not kept: {error.strerror or error}")
+        return None
+
+
+def _ways(settings: NotifySettings) -> Iterator[tuple[str, Callable[[Notice], Awaitable[None]]]]:
     if settings.webhook:
-        yield partial(_posted, settings.webhook, _for_webhook)
+        yield "webhook", partial(_posted, settings.webhook, _for_webhook, {})
     if settings.ntfy:
         server, _, topic = settings.ntfy.rstrip("/").rpartition("/")
-        yield partial(_posted, f"{server}/", partial(_for_ntfy, topic))
+        form = partial(_for_ntfy, topic, settings.replies.rstrip("/"))
+        yield "ntfy", partial(_posted, f"{server}/", form, ntfy.access())
     if settings.command:
-        yield partial(_by_command, settings.command)
+        yield "command", partial(_by_command, settings.command)
 
 
-def _for_webhook(notice: Notice) -> dict[str, str]:
+Form = Callable[[Notice], dict[str, object]]
+
+
+def _for_webhook(notice: Notice) -> dict[str, object]:
     return {"title": notice.title, "text": notice.text}
 
 
-def _for_ntfy(topic: str, notice: Notice) -> dict[str, str]:
-    return {"topic": topic, "title": notice.title, "message": notice.text}
+def _for_ntfy(topic: str, replies: str, notice: Notice) -> dict[str, object]:
+    return ntfy.published(topic, notice.title, notice.text, replies, notice.answers)
 
 
-async def _posted(address: str, form: Callable[[Notice], dict[str, str]], notice: Notice) -> None:
-    """Post by a thread that holds up no end: whoever gives up waiting leaves it behind."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[str] = loop.create_future()
-
-    def post() -> None:
-        said = ""
-        try:
-            _post(address, form(notice))
-        except (OSError, ValueError) as error:
-            said = str(error) or type(error).__name__
-        with suppress(RuntimeError):  # the loop is closed, or nobody waits any more
-            loop.call_soon_threadsafe(lambda: None if done.done() else done.set_result(said))
-
-    threading.Thread(target=post, daemon=True).start()
-    if said := await done:
-        raise OSError(said)
-
-
-def _post(address: str, body: dict[str, str]) -> None:
-    """Post JSON. Raises `OSError` if it did not arrive. Blocking."""
-    headers = {"Content-Type": "application/json", "User-Agent": "agent-tui"}
-    request = urllib.request.Request("http://localhost/", json.dumps(body).encode(), headers)
-    request.full_url = address
-    with urllib.request.build_opener(_NoRedirects).open(request, timeout=_SECONDS):
-        pass
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A server does not choose another one for a person's words."""
-
-    def redirect_request(self, *_: object, **__: object) -> None:
-        return None
+async def _posted(address: str, form: Form, headers: dict[str, str], notice: Notice) -> None:
+    await ntfy.in_a_thread(lambda: ntfy.post(address, form(notice), headers))
 
 
 async def _by_command(command: tuple[str, ...], notice: Notice) -> None:

@@ -69,8 +69,8 @@ _TAIL = 16_000
 class Person(Protocol):
     """Who may be asked."""
 
-    async def ask(self, question: str) -> str | None:
-        """A line; None if nobody answers."""
+    async def ask(self, subject: str, question: str) -> str | None:
+        """A line; None if nobody answers. `subject`: whose question it is."""
 
 
 @dataclass(frozen=True)
@@ -258,10 +258,12 @@ class Supervisor:
     def _tell(self, what: str, text: str) -> None:
         """Tell a person who is away."""
         if self._notices is not None:
-            place = (
-                self._workspace.parent.name if self._workspace.name == "worktree" else self._workspace.name
-            )
-            self._notices.put(f"{self._dialect.title} in {place}: {what}", text)
+            self._notices.put(f"{self._subject}: {what}", text)
+
+    @property
+    def _subject(self) -> str:
+        own = self._workspace.name == "worktree"
+        return f"{self._dialect.title} in {(self._workspace.parent if own else self._workspace).name}"
 
     def over(self, code: int) -> None:
         """Keep the end, and tell of it."""
@@ -333,10 +335,10 @@ class Supervisor:
             if self._person is None:
                 self.why += "; nobody is here to ask (--on-limit ask)"
                 return UNANSWERED
-            self._tell("a question at its terminal", f"{limit}: wait and go on at {hour}?")
             said = await self._person.ask(
-                f"{self._dialect.title}: {limit}. It can go on at {hour}, and after each further limit, within the "
-                f"limits that you set ({counted(self._limits.resumes - self.resumes, 'resume')} left)."
+                self._subject,
+                f"{limit}. It can go on at {hour}, and after each further limit, within the "
+                f"limits that you set ({counted(self._limits.resumes - self.resumes, 'resume')} left).",
             )
             if said is None or said.strip() not in {"", "g", "go on"}:
                 self.why += "; nobody answered" if said is None else "; you stopped it"
@@ -475,10 +477,9 @@ class Supervisor:
     async def _answered(self, person: Person, why: str, running: Leashed) -> Ended | None:
         """Ask while the agent rests."""
         leader = running.leader
-        self._tell("a question at its terminal", why)
         _signal(leader, signal.SIGSTOP)
         try:
-            said = await person.ask(f"{self._dialect.title}: {one_line(why, 400)}")
+            said = await person.ask(self._subject, one_line(why, 400))
         finally:
             _signal(leader, signal.SIGCONT)
             self._quiet = None

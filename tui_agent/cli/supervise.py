@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.agents.dialect import Dialect
@@ -124,8 +125,10 @@ def main(arguments: Sequence[str]) -> int:
         return asyncio.run(_shift(Path(namespace.tasks).absolute(), settings, namespace))
     dialect, program = _agent(namespace.command)
     record = _record(namespace.record, dialect, namespace.command, settings, namespace.check)
-    person = _Terminal() if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() else None
-    notices = Notices(settings.notices, Clock(), _say, Redactor.from_environment(os.environ))
+    terminal = _Terminal() if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() else None
+    redactor = Redactor.from_environment(os.environ)
+    notices = Notices(settings.notify, settings.state_dir / "notices", Clock(), _say, redactor)
+    person = _Anybody(terminal, notices) if terminal is not None or notices.answers else None
     policy = preset(settings.policy, **settings.recovery.overrides())
     with Follower(dialect.name, settings.workspace, policy) as follower:
         supervisor = Supervisor(
@@ -140,7 +143,7 @@ def main(arguments: Sequence[str]) -> int:
                 namespace.max_cost,
                 namespace.until,
                 namespace.max_silence,
-                namespace.on_limit or ("wait" if person is None else "ask"),
+                namespace.on_limit or ("wait" if terminal is None else "ask"),
             ),
             goal=goal,
             follower=follower,
@@ -148,7 +151,9 @@ def main(arguments: Sequence[str]) -> int:
             person=person,
             record=record,
             notices=notices,
-            stdin=asyncio.subprocess.DEVNULL if sys.stdin is None or person is not None else sys.stdin.buffer,
+            stdin=asyncio.subprocess.DEVNULL
+            if sys.stdin is None or terminal is not None
+            else sys.stdin.buffer,
         )
         code = asyncio.run(_interruptible(supervisor, notices, in_a_night=namespace.record is not None))
     supervisor.say(supervisor.summary(code))
@@ -166,6 +171,7 @@ def _moment(text: str) -> float:
 
 async def _interruptible(supervisor: Supervisor, notices: Notices, *, in_a_night: bool) -> int:
     """Its run; a signal ends it with all that the agent started. In a night, the signal is for the night to explain."""
+    notices.begin()
     code = await _run(supervisor)
     if not (in_a_night and supervisor.interrupted):
         supervisor.over(code)
@@ -254,10 +260,10 @@ def _for_each(namespace: argparse.Namespace) -> list[str]:
 class _Terminal:
     """Whoever sits at the terminal."""
 
-    async def ask(self, question: str) -> str | None:
+    async def ask(self, subject: str, question: str) -> str | None:
         """The line that was typed; None at the end of input."""
         sys.stderr.write(
-            f"\a{question}\nEnter lets it go on, s stops it. Any other text is what the agent is told: "
+            f"\a{subject}: {question}\nEnter lets it go on, s stops it. Any other text is what the agent is told: "
         )
         sys.stderr.flush()
         loop, typed = asyncio.get_running_loop(), asyncio.Event()
@@ -267,6 +273,32 @@ class _Terminal:
         finally:
             loop.remove_reader(sys.stdin)
         return sys.stdin.readline() or None
+
+
+@dataclass(frozen=True)
+class _Anybody:
+    """Whoever answers first: at the terminal, or from away."""
+
+    terminal: _Terminal | None
+    notices: Notices
+
+    async def ask(self, subject: str, question: str) -> str | None:
+        """A line; None if nobody answers."""
+        away = asyncio.ensure_future(self.notices.ask(f"{subject}: a question", question, ("go on", "stop")))
+        asked = [away]
+        if self.terminal is not None:
+            asked.append(asyncio.ensure_future(self.terminal.ask(subject, question)))
+        try:
+            for first in asyncio.as_completed(asked):
+                if (said := await first) is not None:
+                    if away.done() and away.result() is said:
+                        _say(f"answered from away: {said}")
+                    return said
+        finally:
+            for one in asked:
+                one.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
+        return None
 
 
 def _agent(command: Sequence[str]) -> tuple[Dialect, int]:

@@ -233,26 +233,43 @@ class WebSettings(BaseModel, frozen=True, extra="forbid"):
         return names_of(value)
 
 
-class NoticeSettings(BaseModel, frozen=True, extra="forbid"):
-    """Where `supervise` tells a person who is away of questions, limits and ends (`[notices]`)."""
+class NotifySettings(BaseModel, frozen=True, extra="forbid"):
+    """How you are called while you look elsewhere or are away (`[notify]`)."""
 
+    console: tuple[Literal["title", "bell", "desktop"], ...] = ("title", "bell", "desktop")
+    """Ways to call you while you look elsewhere: the terminal's title, the bell, a notification of the desktop."""
     webhook: str = ""
     """Address that gets each notice as JSON: `{"title": …, "text": …}`. Empty: none."""
     ntfy: str = ""
-    """Topic of a server that speaks ntfy's protocol: `https://SERVER/TOPIC`. Empty: none."""
+    """Topic of a server that speaks ntfy's protocol: `https://SERVER/TOPIC`. Empty: none. The variable `NTFY_TOKEN` may
+    hold an access token.
+    """
+    replies: str = ""
+    """Topic of such a server from which your answers are taken: each question has a code that holds once, and buttons
+    that send it. Who can read the first topic can answer. Empty: no answers.
+    """
+    patience: Seconds = 43_200.0
+    """Longest time for an answer from the topic, in seconds, if nobody is at the terminal."""
     command: tuple[str, ...] = ()
     """A program with its arguments, which finds the notice in `AGENT_TUI_TITLE` and `AGENT_TUI_TEXT`. Empty: none."""
 
-    @field_validator("webhook", "ntfy")
+    @property
+    def reaches_out(self) -> bool:
+        """Somebody who is away is told."""
+        return bool(self.webhook or self.ntfy or self.command)
+
+    @field_validator("console", mode="before")
+    @classmethod
+    def _split_at_commas(cls, value: Any) -> Any:
+        return names_of(value)
+
+    @field_validator("webhook", "ntfy", "replies")
     @classmethod
     def _is_an_address(cls, value: str, info: ValidationInfo) -> str:
-        form = (
-            r"https?://[^\s/]+(/[^\s/]+)*/[A-Za-z0-9_-]{1,64}/?"
-            if info.field_name == "ntfy"
-            else r"https?://\S+"
-        )
+        topic = info.field_name != "webhook"
+        form = r"https?://[^\s/]+(/[^\s/]+)*/[A-Za-z0-9_-]{1,64}/?" if topic else r"https?://\S+"
         if value and not re.fullmatch(form, value):
-            example = "https://SERVER/TOPIC" if info.field_name == "ntfy" else "https://HOST/PATH"
+            example = "https://SERVER/TOPIC" if topic else "https://HOST/PATH"
             raise ValueError(f"must be an address as {example}")
         return value
 

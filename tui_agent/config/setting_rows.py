@@ -19,7 +19,7 @@ from tui_agent.config.profiles import FallbackSettings, ModelParameters
 from tui_agent.config.sections import (
     ConsoleSettings,
     EnvironmentSettings,
-    NoticeSettings,
+    NotifySettings,
     RecoverySection,
     SandboxSettings,
     WebSettings,
@@ -36,7 +36,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "run": ("policy", "approve", "step", "max_iterations", "command_timeout", "workspace"),
     "budgets": (*BUDGET_KEYS, "budget_warning"),
-    "console": ("theme", "notify", "vim", "glyphs", "motion", "captions", "plain"),
+    "console": ("theme", "vim", "glyphs", "motion", "captions", "plain"),
     "sessions": ("state_dir", "retention_days", "mcp"),
     "agent-tui run": ("output", "on_escalation", "timeout"),
     "replay": ("speed",),
@@ -49,7 +49,7 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "recovery": RecoveryPolicy,
     "sandbox": SandboxSettings,
     "web": WebSettings,
-    "notices": NoticeSettings,
+    "notify": NotifySettings,
     "console": ConsoleSettings,
     "environment": EnvironmentSettings,
 }

@@ -55,7 +55,7 @@ from tui_agent.config.sections import (
     EnvironmentSettings,
     FileCommands,
     HookSettings,
-    NoticeSettings,
+    NotifySettings,
     PermissionSettings,
     RecoverySettings,
     SandboxSettings,
@@ -150,10 +150,6 @@ class Settings(BaseModel):
     """Share of the window at which a summary replaces the older part of the conversation; 0: only `/compact` does."""
     theme: str = ""
     """Name of a theme; empty: the console's default."""
-    notify: tuple[Literal["title", "bell", "desktop"], ...] = ("title", "bell", "desktop")
-    """Ways to call you while you look elsewhere: the terminal's title, the bell, a notification of the
-    desktop.
-    """
     glyphs: Literal["auto", "unicode", "ascii"] = "auto"
     """Signs and frames of the console. auto: ASCII if the locale (`LC_ALL`, `LC_CTYPE`, `LANG`) is not UTF-8.
     """
@@ -209,7 +205,7 @@ class Settings(BaseModel):
     format: FileCommands = {}
     """Commands that format a file after it was written, by glob."""
     web: WebSettings = WebSettings()
-    notices: NoticeSettings = NoticeSettings()
+    notify: NotifySettings = NotifySettings()
     console: ConsoleSettings = ConsoleSettings()
     diagnostics: FileCommands = {}
     """Commands that check a file after it was written, by glob; what they find joins the result of the edit."""
@@ -221,7 +217,7 @@ class Settings(BaseModel):
     _rule_origins: dict[tuple[str, str], str] = PrivateAttr(default_factory=dict)
     _user_file: Path | None = PrivateAttr(default=None)
 
-    @field_validator("fallback_models", "notify", mode="before")
+    @field_validator("fallback_models", mode="before")
     @classmethod
     def _split_at_commas(cls, value: Any) -> Any:
         return names_of(value)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tui_agent.runtime.operator import GateReply
 
@@ -94,6 +94,8 @@ class ConsoleOperator:
         """The mode of the run that the operator interrupted, until it goes on: a message then goes at once."""
         self.before_request: Callable[[], Awaitable[object]] | None = None
         """Awaited before each request: a demo waits while its caption is read."""
+        self.ask_away: Callable[[AnyQuestion], Coroutine[Any, Any, None]] | None = None
+        """Asks somebody who is away, if nobody answers at the screen."""
 
     @property
     def present(self) -> bool:
@@ -154,8 +156,15 @@ class ConsoleOperator:
     def _shown(self, question: AnyQuestion) -> Iterator[None]:
         self.questions.append(question)
         self._changed()
+        asking = (
+            None
+            if self.ask_away is None or isinstance(question, GateQuestion)
+            else asyncio.create_task(self.ask_away(question))
+        )
         try:
             yield
         finally:
+            if asking is not None:
+                asking.cancel()
             self.questions.remove(question)
             self._changed()

@@ -21,6 +21,7 @@ from tui_agent.frontend.loading import load_modules, yielding_threads
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
     from tui_agent.core.state import RunState
+    from tui_agent.frontend.away import Away
     from tui_agent.models.protocol import Model
     from tui_agent.models.scenario import Caption
     from tui_agent.runtime.operator import Operator
@@ -64,6 +65,8 @@ class Opened:
     scratch: Path | None = None
     captions: tuple[Caption, ...] = ()
     """A demo's words about the screen."""
+    away: Away | None = None
+    """Who is asked if nobody answers at the screen."""
 
     def clean_up(self) -> None:
         """Remove the throwaway workspace."""
@@ -115,7 +118,16 @@ async def open_live(
     with yielding_threads():
         session = await open_session(settings, operator, resume=folder, hosted=hosted)
     session.warm_up(warming, trying)
-    return Opened(session, session.settings, arguments.task)
+    return Opened(session, session.settings, arguments.task, away=whoever_is_away(session.settings))
+
+
+def whoever_is_away(settings: Settings) -> Away | None:
+    """Whoever is away, if the settings say how they are reached."""
+    if not settings.notify.reaches_out:
+        return None
+    from tui_agent.frontend.away import away_of
+
+    return away_of(settings)
 
 
 async def _warmed_up(settings: Settings, hosted: Model) -> None:

@@ -150,6 +150,7 @@ class PlainConsole:
             opened = await open_live(self.arguments, self.operator)
         self._opened = opened
         session, settings = opened.session, opened.settings
+        self.operator.ask_away = None if opened.away is None else opened.away.ask
         self._commands = PlainHost(self, session)
         self._files = FileIndex(Path(session.state.session.workspace))
         session.subscribe(self._recorded)
@@ -196,6 +197,8 @@ class PlainConsole:
                 closed = False
         if opened is not None:
             settings = opened.settings
+            if opened.away is not None:
+                await opened.away.close()
             await put_away(settings.state_dir, opened.session.id, settings.retention_days, time.time())
             if self.next is None:
                 opened.clean_up()

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
     from tui_agent.fleet.fleet import Fleet, FleetRun
     from tui_agent.fleet.opening import FleetArguments
-    from tui_agent.fleet.tasks import BadLine
+    from tui_agent.fleet.tasks import BadLine, FleetTask
     from tui_agent.frontend.arguments import ConsoleArguments
 
 GATHERED = 0.2
@@ -122,13 +122,23 @@ class FleetScreen(DashboardScreen):
 
     async def _run_fleet(self, arguments: FleetArguments) -> None:
         from tui_agent.fleet.opening import open_fleet
+        from tui_agent.frontend.startup import whoever_is_away
 
-        async with open_fleet(arguments, lambda _: ConsoleOperator(self._run_changed)) as opened:
+        away = None if self._settings is None else whoever_is_away(self._settings)
+
+        def operator(_: FleetTask) -> ConsoleOperator:
+            made = ConsoleOperator(self._run_changed)
+            made.ask_away = None if away is None else away.ask
+            return made
+
+        async with open_fleet(arguments, operator) as opened:
             self.fleet, self.runs, self._bad = opened.fleet, opened.fleet.runs, opened.bad
             for line in opened.bad[:3]:
                 self.say(one_line(f"{arguments.tasks.name}:{line.line}: {line.why}", 300), "warning")
             self.fleet.changed = lambda _: self._run_changed()
             await self.fleet.run(opened.start)
+            if away is not None:
+                await away.close()
             if self.fleet.halted and not self._left:
                 self.say(f"{self.fleet.halted} The same command goes on.", "warning")
         self.redraw()

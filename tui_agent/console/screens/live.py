@@ -182,6 +182,7 @@ class LiveScreen(DashboardScreen):
             await self.complete()
         opened = self.opened = await self._opened()
         session, settings = opened.session, opened.settings
+        self.live.operator.ask_away = None if opened.away is None else opened.away.ask
         self.app.wear(settings)
         self.app.use_keys(settings)
         if self.arguments.demo is None:

@@ -265,7 +265,7 @@ class SessionApp(ThemedApp):
         if self._attention is None:
             from tui_agent.console.terminal.attention import Attention
 
-            self._attention = Attention(self.write_terminal, lambda: self.app_focus, settings.notify)
+            self._attention = Attention(self.write_terminal, lambda: self.app_focus, settings.notify.console)
 
     def _call_operator(self) -> None:
         going_on = [tab for tab in self.tabs if tab.goes_on]
@@ -328,8 +328,8 @@ class SessionApp(ThemedApp):
 
     def take_over(self, key: str, settings: Settings) -> bool:
         """Follow a setting of the console's own at once; False: it is none."""
-        if key == "notify" and self._attention is not None:
-            self._attention.ways = settings.notify
+        if key == "notify.console" and self._attention is not None:
+            self._attention.ways = settings.notify.console
         if key.partition(".")[0] == "keys":
             self.use_keys(settings)
         if key == "console.panes":
@@ -392,6 +392,8 @@ class SessionApp(ThemedApp):
             return True
         # Whatever goes wrong is said, and keeps none of the others from being left.
         (fault,) = await asyncio.gather(opened.session.close(), return_exceptions=True)
+        if opened.away is not None:
+            await opened.away.close()
         self._ended.append(opened)
         if opened.scratch is not None:
             self._scratch.append(opened)
