@@ -13,11 +13,11 @@ import pytest
 
 from tests.runtime.session_harness import start_session
 from tests.scripted_model import scripted_model
-from tui_agent.agents.check import Goal
 from tui_agent.config.sections import SandboxSettings
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.headless import run_headless
+from tui_agent.session.goal import Goal
 from tui_agent.store.journal import read_journal
 
 MISS = {"calls": [{"tool": "read_file", "args": {"path": "missing.txt"}}]}

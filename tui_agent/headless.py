@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
-from tui_agent.agents.check import Checked, Goal, Rounds, files_of
 from tui_agent.config.settings import Settings
 from tui_agent.core.events import Approval, ApprovalAsked, EscalationRaised, Outcome, ServerAsked
 from tui_agent.core.names import OnEscalation, unanswered
@@ -25,16 +24,14 @@ from tui_agent.core.result import RunResult, result_of
 from tui_agent.headless_output import Outlet, presenter
 from tui_agent.models.protocol import Model
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline, ServerReply
+from tui_agent.session.goal import Goal
 from tui_agent.session.opening import open_session
-from tui_agent.session.own_run import carried_out
 from tui_agent.session.session import Session
 from tui_agent.store.errors import SessionError
 from tui_agent.store.retention import put_away
 
 SERVERS_PATIENCE = 30.0
 """Seconds that a run's first model call waits for MCP servers: nobody is there to see that they came late."""
-MOST_ROUNDS = 10
-"""How often an answer is sent back because its check fails."""
 EXIT_CODES = {
     Outcome.ANSWERED: 0,
     Outcome.ERROR: 1,
@@ -101,61 +98,30 @@ async def run_headless(
     shown = presenter(settings.output, outlet, sys.stderr)
     operator = HeadlessOperator(approve_mode=settings.approve)
     session = await open_session(settings.replaced(step=False), operator, model, resume, listener=shown.event)
-    failure, unmet = "", None
+    failure = ""
     try:
         begun = asyncio.Event()
-        with _interruptions(session, begun, settings.timeout, outlet) as halted:
+        with _interruptions(session, begun, settings.timeout, outlet):
             policy = session.state.session.policy or settings.policy
             operator.on_escalation = unanswered(policy, settings.on_escalation)
             session.mcp.connect(SERVERS_PATIENCE)
+            if goal is not None:
+                session.set_goal(goal)
             session.go_on()
             await session.submit(task)
             begun.set()
             await session.wait()
-            if goal is not None:
-                unmet = await _sent_back(session, goal, halted)
     finally:
         failure = await _closed(session)
         await put_away(settings.state_dir, session.id, settings.retention_days, time.time())
     result = result_of(session.state)
-    if unmet is not None:
-        result = replace(result, outcome=unmet[0], reason=unmet[1], rule=None)
+    if (unmet := session.goal_keeper.unmet) is not None:
+        result = replace(result, outcome=unmet.outcome, reason=unmet.why, rule=None)
     failure = failure or session.runs.unprepared
     if failure:
         result = result.failed(failure)
     shown.result(result)
     return _exit_code(result, outlet)
-
-
-async def _sent_back(session: Session, goal: Goal, halted: asyncio.Event) -> tuple[Outcome, str] | None:
-    """Check the answer, and send it back while the check fails; the outcome and the reason if it still does."""
-    rounds, since = Rounds(), time.time()
-    workspace = Path(session.state.session.workspace)
-    halt = asyncio.ensure_future(halted.wait())
-    while session.state.run.outcome is Outcome.ANSWERED and not session.runs.unprepared:
-        files = await asyncio.to_thread(files_of, workspace, since)
-        sandbox = await session.sandbox.ready()
-        check = asyncio.ensure_future(carried_out(session, goal.check, seconds=goal.seconds, sandbox=sandbox))
-        await asyncio.wait({check, halt}, return_when=asyncio.FIRST_COMPLETED)
-        if halt.done():
-            check.cancel()
-            await asyncio.gather(check, return_exceptions=True)
-            return Outcome.INTERRUPTED, "It was interrupted while its check ran."
-        ended = check.result()
-        found = Checked(ended.exit_code, ended.printed)
-        if found.passed:
-            break
-        left = await asyncio.to_thread(files_of, workspace, since)
-        rounds = rounds.failed(found.failures, files, left)
-        why = f"The check still fails ({found.in_words(goal)})"
-        if rounds.hopeless:
-            return Outcome.STOPPED, f"{why}, and {rounds.hopeless}."
-        if rounds.red > MOST_ROUNDS:
-            return Outcome.PARTIAL, f"{why} after {MOST_ROUNDS} rounds."
-        await session.submit(found.verdict(goal))
-        await session.wait()
-    halt.cancel()
-    return None
 
 
 async def _closed(session: Session) -> str:
@@ -180,11 +146,10 @@ def _exit_code(result: RunResult, outlet: Outlet) -> int:
 @contextmanager
 def _interruptions(
     session: Session, begun: asyncio.Event, timeout: float | None, outlet: Outlet
-) -> Iterator[asyncio.Event]:
-    """While inside, signals, the timeout and a reader who leaves stop the run, once it has `begun`, and set the event
-    that is given; a second signal is final.
+) -> Iterator[None]:
+    """While inside, signals, the timeout and a reader who leaves stop the run, once it has `begun`; a second signal
+    is final.
     """
-    halted = asyncio.Event()
     loop = asyncio.get_running_loop()
     stopping: list[asyncio.Task[None]] = []
 
@@ -193,7 +158,6 @@ def _interruptions(
         await session.stop(reason)
 
     def stop(reason: str) -> None:
-        halted.set()
         if not stopping:
             stopping.append(loop.create_task(stop_run(reason), name="stop"))
 
@@ -209,7 +173,7 @@ def _interruptions(
         timer = loop.call_later(timeout, stop, f"The run took longer than --timeout {timeout:g} s.")
     restore = _handle_signals(on_signal)
     try:
-        yield halted
+        yield
     finally:
         restore()
         outlet.on_fault = lambda: None

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
 
 from tui_agent import processes
-from tui_agent.agents.check import Goal, Rounds, checked, files_of
+from tui_agent.agents.check import checked
 from tui_agent.agents.follower import Follower
 from tui_agent.agents.leash import GRACE, Leashed, leashed
 from tui_agent.agents.night import TaskFolder, What
@@ -37,6 +37,7 @@ from tui_agent.core.recovery.model_faults import ModelFaults, when_words
 from tui_agent.core.recovery.policy import RecoveryPolicy
 from tui_agent.formats.importers.faults import classified
 from tui_agent.quantities import clock_time, counted, dollars, whole_seconds
+from tui_agent.session.goal import Goal, Rounds, files_of
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:

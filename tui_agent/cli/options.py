@@ -19,7 +19,7 @@ from tui_agent.config.errors import nearest
 from tui_agent.core.names import APPROVALS, ON_LIMIT, POLICIES, REASONING_EFFORTS, SANDBOX_MODES
 
 if TYPE_CHECKING:
-    from tui_agent.agents.check import Goal
+    from tui_agent.session.goal import Goal
 
 
 class Parser(argparse.ArgumentParser):
@@ -257,7 +257,7 @@ def goal_of(namespace: argparse.Namespace, command: str) -> Goal | None:
         raise UsageError(
             f'agent-tui {command}: the check is empty; name a command, as in --check "pytest -q"'
         )
-    from tui_agent.agents.check import Goal
+    from tui_agent.session.goal import Goal
 
     goal = Goal(namespace.check, namespace.goal or "")
     return replace(goal, seconds=namespace.check_timeout) if namespace.check_timeout else goal

@@ -24,10 +24,10 @@ from tui_agent.core.names import ON_ESCALATION, OUTPUT_FORMS
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from tui_agent.agents.check import Goal
     from tui_agent.config.settings import Settings
     from tui_agent.models.choose import ModelByName
     from tui_agent.models.host_start import Begun
+    from tui_agent.session.goal import Goal
 
 _EXAMPLE = """
 agent-tui run "fix the failing tests" --check "pytest -q" --model openai/gpt-5 --approve all

@@ -38,6 +38,10 @@ class SessionFacts:
     model: str = ""
     approve: events.Approval | None = None
     """Values for the next run, if they were chosen already; approvals apply at once."""
+    check: str = ""
+    """The command that proves the goal of all runs; empty: answers are not checked."""
+    goal: str = ""
+    """The goal in words, for a model whose check fails."""
     raised: Mapping[str, float | None] = field(default_factory=dict)
     """Budgets of the session that the operator raised; None: without a limit."""
     rules: frozenset[str] = frozenset()

@@ -8,6 +8,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from tui_agent import __version__
@@ -21,6 +22,7 @@ from tui_agent.models.choose import ModelByName
 from tui_agent.models.protocol import Model
 from tui_agent.runtime.operator import Operator
 from tui_agent.runtime.waiting import Wait
+from tui_agent.session.own_run import checked
 from tui_agent.session.sandboxes import tried_out
 from tui_agent.session.session import Session
 from tui_agent.store import saved_state
@@ -105,7 +107,7 @@ async def open_session(
         if not foreign:
             settings = _where_it_was(settings, recorder.state)
     background = BackgroundCommands(recorder.record, recorder.state.background.started)
-    return Session(
+    session = Session(
         settings,
         operator,
         model or ModelByName(settings, hosted),
@@ -123,6 +125,10 @@ async def open_session(
         jitter,
         wait,
     )
+    if foreign or recorder.state.session.source:
+        session.set_goal(None)  # a command that somebody else wrote is not run
+    session.goal_keeper.carry_out = partial(checked, session)
+    return session
 
 
 async def _go_on(

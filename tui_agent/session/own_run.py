@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tui_agent.core import events
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.session.fork_outputs import OUTPUT_FOLDER
+from tui_agent.session.goal import Checked, Goal
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.shell import Bash
 from tui_agent.tools.tool import ToolContext
@@ -90,6 +91,13 @@ async def carried_out(
     except ToolError as error:
         printed, exit_code = error.message, error.exit_code
     return _record(session, command, printed, exit_code)
+
+
+async def checked(session: Session, goal: Goal) -> Checked:
+    """Run the check of a goal, in the sandbox, since nobody watches."""
+    sandbox = await session.sandbox.ready()
+    ended = await carried_out(session, goal.check, seconds=goal.seconds, sandbox=sandbox)
+    return Checked(ended.exit_code, ended.printed)
 
 
 def _record(

@@ -13,6 +13,7 @@ from tui_agent.core import events
 from tui_agent.runtime.driver import Driver
 from tui_agent.runtime.recorder import RecordingFailed
 from tui_agent.session.counters import Counters
+from tui_agent.session.goal import GoalKeeper
 from tui_agent.store.errors import SessionError
 from tui_agent.store.recorder import SessionRecorder
 from tui_agent.tools.errors import in_words
@@ -33,12 +34,14 @@ class Runs:
         counters: Counters,
         started: Callable[[str, tuple[events.Image, ...], str], Awaitable[events.RunStarted]],
         name: str,
+        keeper: GoalKeeper,
     ) -> None:
         self._recorder = recorder
         self._driver = driver
         self._counters = counters
         self._started = started
         self._name = name
+        self._keeper = keeper
         self._task: asyncio.Task[events.RunFinished | None] | None = None
         self.unprepared = ""
         """Why the newest run could not be prepared: its message waits. Empty if it could."""
@@ -87,17 +90,28 @@ class Runs:
                 self._recorder.record(events.Notice(severity="error", text=text))
 
     async def _all(self, work: Run) -> events.RunFinished | None:
-        """Do one run, then one for each message that waits, then the summary that was asked for too late for them."""
+        """Do one run, then one for each message that waits and for each answer whose check fails, then the summary
+        that was asked for too late for them.
+        """
         self.unprepared = ""
+        self._keeper.begin()
         finished = await self._with_counters(work)
         ended = {events.Outcome.INTERRUPTED, events.Outcome.ERROR}
         while (
-            self._recorder.state.queue
-            and not self.unprepared
+            not self.unprepared
             and self._recorder.state.stop is None
             and (finished is None or finished.outcome not in ended)
         ):
-            finished = await self._with_counters(self._next_queued())
+            if self._recorder.state.queue:
+                self._keeper.begin()
+                finished = await self._with_counters(self._next_queued())
+            elif told := await self._keeper.judged(finished):
+                asked_at = self._recorder.state.seq
+                finished = await self._with_counters(self._new_run(told, asked_at, (), ""))
+            elif not self._recorder.state.queue:
+                break
+        if self._keeper.unmet is not None:
+            self._recorder.record(events.Notice(severity="warning", text=self._keeper.unmet.why))
         if self._recorder.state.stop is None and not self.unprepared:
             await self._driver.summarise()
         return finished

@@ -36,6 +36,7 @@ from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.session.checkpointer import SessionCheckpointer
 from tui_agent.session.counters import Counters
 from tui_agent.session.fork_outputs import OUTPUT_FOLDER
+from tui_agent.session.goal import Goal, GoalKeeper
 from tui_agent.session.learning import Learning
 from tui_agent.session.model_access import ModelAccess
 from tui_agent.session.permission_rules import PermissionRules
@@ -140,7 +141,9 @@ class Session:
             wanted=settings.mcp,
         )
         self._driver = self._make_driver(recorder, self._tools, operator, self.checkpointer)
-        self.runs = Runs(recorder, self._driver, counters, self._run_started, self.id)
+        self.goal_keeper = GoalKeeper(lambda: self.goal, workspace)
+        self._check_seconds = Goal.seconds
+        self.runs = Runs(recorder, self._driver, counters, self._run_started, self.id, self.goal_keeper)
         self._warming: asyncio.Task[None] | None = None
         recorder.subscribe(self._learning.heard)
 
@@ -257,6 +260,7 @@ class Session:
         """Cut short what runs; the run pauses and nothing is lost."""
         if self.running:
             self._driver.interrupt()
+            self.goal_keeper.interrupt()
 
     def compact(self, instructions: str = "") -> str:
         """Have the older part of the conversation summarised: now, or before the next model call of the run.
@@ -281,6 +285,7 @@ class Session:
         """End the run as interrupted, with a partial answer, and wait until it is recorded."""
         if self.running:
             self._driver.stop(reason)
+            self.goal_keeper.interrupt()
             await self.wait()
 
     def set_policy(self, name: str) -> None:
@@ -297,6 +302,22 @@ class Session:
     def set_approve(self, mode: events.Approval) -> None:
         """Ask for more, or for less, from the next call on."""
         self.recorder.record(events.SettingChanged(setting="approve", value=mode.value))
+
+    @property
+    def goal(self) -> Goal | None:
+        """The goal of all runs, each of whose answers is checked; None without a check."""
+        facts = self.state.session
+        return Goal(facts.check, facts.goal, self._check_seconds) if facts.check else None
+
+    def set_goal(self, goal: Goal | None) -> None:
+        """Have answers checked from now on, or (None) no more."""
+        check, words = (goal.check, goal.words) if goal is not None else ("", "")
+        facts = self.state.session
+        if check != facts.check:
+            self.recorder.record(events.SettingChanged(setting="check", value=check))
+        if words != facts.goal:
+            self.recorder.record(events.SettingChanged(setting="goal", value=words))
+        self._check_seconds = Goal.seconds if goal is None else goal.seconds
 
     def use(self, key: str, settings: Settings) -> bool:
         """Take over a setting that was changed, from the next run on; False if this session cannot."""

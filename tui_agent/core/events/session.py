@@ -81,10 +81,12 @@ class ModeChanged(Event):
 
 
 class SettingChanged(Event):
-    """A setting changed in mid-session. `policy` and `model` take effect with the next run and call."""
+    """A setting changed in mid-session. `policy` and `model` take effect with the next run and call; `check` and `goal`
+    are the command that proves the goal and the goal in words, "" for none.
+    """
 
     type: Literal["setting_changed"] = "setting_changed"
-    setting: Literal["policy", "model", "approve"]
+    setting: Literal["policy", "model", "approve", "check", "goal"]
     value: str
 
     @property

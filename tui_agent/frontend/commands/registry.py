@@ -35,6 +35,8 @@ BY_NAME: dict[str, AnyCommand] = {
         choosing.Permissions(),
         lending.Skills(),
         showing.Context(),
+        running.Check(),
+        running.GoalInWords(),
         running.Compact(),
         choosing.Breaker(),
         lending.Playbook(),

@@ -92,6 +92,45 @@ class Stop(Command["SessionHost"]):
         return ""
 
 
+class Check(Command["SessionHost"]):
+    name = "check"
+    help = "A command that proves each answer: while it fails, the model is told and goes on; `off`: none"
+    argument = "[COMMAND|off]"
+
+    def do(self, host: SessionHost, argument: str) -> str:
+        """Have answers checked, or no more; alone, say what checks them."""
+        from dataclasses import replace
+
+        from tui_agent.session.goal import Goal
+
+        goal = host.session.goal
+        if argument == "off":
+            host.session.set_goal(None)
+            return "Answers are not checked any more."
+        if argument:
+            host.session.set_goal(Goal(argument) if goal is None else replace(goal, check=argument))
+            return f"An answer is done when this ends with exit code 0: {argument}"
+        return "No command checks the answers." if goal is None else f"Answers are checked by: {goal.check}"
+
+
+class GoalInWords(Command["SessionHost"]):
+    name = "goal"
+    help = "The goal in words, for a model whose check fails; `off`: none"
+    argument = "[TEXT|off]"
+
+    def do(self, host: SessionHost, argument: str) -> str:
+        """Set the goal of the check; alone, say it."""
+        from dataclasses import replace
+
+        goal = host.session.goal
+        if goal is None:
+            raise ValueError("Only a command can say if a goal is reached: /check COMMAND comes first.")
+        if argument:
+            host.session.set_goal(replace(goal, words="" if argument == "off" else argument))
+            return "There is no goal in words any more." if argument == "off" else f"The goal: {argument}"
+        return f"The goal: {goal.words}" if goal.words else "There is no goal in words; /goal TEXT sets one."
+
+
 class Compact(Command["SessionHost"]):
     name = "compact"
     help = "Replace the older part of the conversation by a summary; with a text: what it should hold"

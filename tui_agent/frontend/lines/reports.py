@@ -30,6 +30,8 @@ def status_lines(state: RunState, width: int, next_model: str = "", next_policy:
         ("model", state.model or next_model or "none chosen"),
         ("policy", run.policy or session.policy or next_policy or "–"),
         ("approvals", str(session.approve or "ask")),
+        *(("check", session.check) for _ in range(bool(session.check))),
+        *(("goal", session.goal) for _ in range(bool(session.goal))),
         ("mode", mode_of(state)),
         (
             "step",
