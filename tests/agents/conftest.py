@@ -39,6 +39,7 @@ def record(kind, content, **fields):
     common = {{"type": kind, "uuid": made, "parentUuid": last, "sessionId": name}}
     common = {{**common, "cwd": os.getcwd(), "timestamp": now}}
     message = {{"role": kind, "content": content, **({{"id": made, "model": "opus"}} if kind == "assistant" else {{}})}}
+    message["usage"] = fields.pop("usage", None)
     with open(session, "a") as file:
         file.write(json.dumps({{**common, "message": message, **fields}}) + "\\n")
     last = made
@@ -67,6 +68,22 @@ for step, value in play[min(attempt, len(play)) - 1]:
     elif step == "answer":
         record("assistant", [{{"type": "text", "text": value}}])
         print(value, flush=True)
+    elif step == "helper":
+        words, died, told = value
+        number += 1
+        helper, call = f"h{{attempt}}-{{number}}", f"t{{attempt}}-{{number}}"
+        given = {{"description": "look", "prompt": f"look into {{helper}}"}}
+        record("assistant", [{{"type": "tool_use", "name": "Task", "id": call, "input": given}}])
+        main, last, kept = session, None, last
+        session = here + f"/.claude/projects/proj/{{name}}/subagents/agent-{{helper}}.jsonl"
+        os.makedirs(os.path.dirname(session), exist_ok=True)
+        aside = {{"isSidechain": True, "agentId": helper}}
+        record("user", f"look into {{helper}}", **aside)
+        record("assistant", [{{"type": "text", "text": words}}], **aside, isApiErrorMessage=died)
+        session, last = main, kept
+        record("user", [{{"type": "tool_result", "tool_use_id": call, "is_error": told, "content": words}}])
+    elif step == "tokens":
+        record("assistant", [{{"type": "text", "text": "so far"}}], usage={{"input_tokens": value, "output_tokens": 1}})
     elif step == "spawn":
         child = subprocess.Popen(["sleep", "600"], start_new_session=True)
         open(here + "/child", "w").write(str(child.pid))

@@ -19,6 +19,7 @@ import pytest
 
 from tests.agents.conftest import Supervise, command
 from tui_agent.agents.dialects import DIALECTS
+from tui_agent.agents.night import TaskFolder
 from tui_agent.agents.waiting import Clock, moment
 from tui_agent.cli import main
 
@@ -127,6 +128,18 @@ def test_a_limit_is_not_waited_for_beyond_what_was_agreed(
     done = supervise([[("fail", 1), *LIMIT_OF_2_H], [DONE]], *options)
     assert (done.returncode, len(runs(home))) == (code, 1)
     assert said in done.stderr
+
+
+def test_who_agreed_to_a_limit_agreed_for_all_tasks_of_the_night(
+    home: Path, supervise: Supervise, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simulated(monkeypatch)
+    for name in ("001-one", "002-two"):
+        (home / "night" / name).mkdir(parents=True)
+    TaskFolder(home / "night" / "001-one").agree()
+    record = f"--record={home / 'night' / '002-two'}"
+    assert supervise([LIMIT_OF_2_H, [DONE]], "--on-limit", "ask", record).returncode == 0
+    assert len(runs(home)) == 2
 
 
 def test_it_ends_at_the_time_that_was_named_whatever_it_does(home: Path, supervise: Supervise) -> None:
@@ -354,6 +367,85 @@ def test_a_red_check_is_told_in_the_same_session_and_its_words_stay_within_ours(
     assert len(again[5]) < 8_000
     assert "\x1b" not in again[5]
     assert all(line.startswith("  | ") for line in again[5].splitlines()[2:])
+
+
+DIED = "API Error: 529 Overloaded"
+HELPERS: dict[str, tuple[list[Any], tuple[str, ...], int, bool]] = {
+    "one whose death looks like a result": ([("helper", (DIED, True, False)), DONE], (), 2, True),
+    "one whose parent knows": ([("helper", (DIED, True, True)), DONE], (), 1, True),
+    "one that answered": ([("helper", ("all is well", False, False)), DONE], (), 1, False),
+    "one whose words are those of a fault": ([("helper", (DIED, False, False)), DONE], (), 1, False),
+    "a check that passes all the same": (
+        [("helper", (DIED, True, False)), DONE],
+        ("--check", "true"),
+        1,
+        True,
+    ),
+    "no resume is left": ([("helper", (DIED, True, False)), DONE], ("--max-resumes", "0"), 1, True),
+}
+
+
+@pytest.mark.parametrize("case", HELPERS)
+def test_a_sub_agent_that_died_is_named_and_its_parent_is_told(
+    case: str, home: Path, supervise: Supervise
+) -> None:
+    play, options, attempts, named = HELPERS[case]
+    done = supervise([play, [DONE]], *options)
+    assert (done.returncode, len(runs(home))) == (3 if "0" in options else 0, attempts), done.stderr
+    assert done.stderr.count("a sub-agent died: look into h1-1: ") == named
+    if attempts == 2:
+        assert "look into h1-1 (API Error: 529 Overloaded)" in runs(home)[1]["argv"][-1]
+
+
+@pytest.mark.parametrize(
+    ("option", "play", "attempts", "said"),
+    [
+        ("--max-tokens", [("tokens", 900), DONE, *OVERLOADED], 1, "it has used 901 tokens (--max-tokens)"),
+        ("--max-tokens", [("tokens", 90), *OVERLOADED], 2, "exit code 0"),
+        ("--max-tokens", [("fail", 1), *OVERLOADED], 1, "used is not known, and --max-tokens bounds it"),
+        ("--max-window", [("tokens", 90), *OVERLOADED], 1, "used is not known, and --max-window bounds it"),
+    ],
+)
+def test_tokens_and_the_share_of_a_window_have_a_ceiling(
+    option: str, play: list[Any], attempts: int, said: str, home: Path, supervise: Supervise
+) -> None:
+    done = supervise([play, [DONE]], option, "500")
+    assert (len(runs(home)), said in done.stderr) == (attempts, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("limits", "percent"),
+    [
+        ([{"primary": {"used_percent": 61.5, "window_minutes": 300, "resets_at": 2_000}}], 61.5),
+        ([{"primary": {"used_percent": 99.0, "window_minutes": 300, "resets_at": 900}}], 0.0),
+        (
+            [
+                {
+                    "primary": {"used_percent": 90.0, "window_minutes": 10_080, "resets_at": 2_000},
+                    "secondary": {"used_percent": 7, "window_minutes": 300, "resets_at": 2_000},
+                    "plan_type": "plus",
+                }
+            ],
+            7.0,
+        ),
+        ([{"primary": {"used_percent": 12.0, "window_minutes": 300}}, None], 12.0),
+        ([None], None),
+        ([{"primary": {"used_percent": "much"}, "secondary": None}, [1]], None),
+        ([], None),
+    ],
+)
+def test_a_codex_record_tells_how_much_of_the_window_is_used(
+    limits: list[Any], percent: float | None, tmp_path: Path
+) -> None:
+    lines = [
+        {"type": "event_msg", "payload": {"type": "token_count", "info": None, "rate_limits": one}}
+        for one in limits
+    ]
+    (tmp_path / "rollout.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    headless = DIALECTS["codex"].headless
+    assert headless is not None
+    assert headless.window is not None
+    assert headless.window(str(tmp_path / "rollout.jsonl"), 1_000.0) == percent
 
 
 def test_a_goal_without_a_check_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,8 @@ item, with its exit code, is among the last lines.
 
 from __future__ import annotations
 
+import math
+
 from tui_agent.agents.dialect import (
     Answers,
     Dialect,
@@ -23,7 +25,7 @@ from tui_agent.agents.dialect import (
 from tui_agent.agents.headless import Headless, words
 from tui_agent.formats.importers.codex import result_of_output
 from tui_agent.formats.importers.transcript import Call, Result
-from tui_agent.formats.importers.values import content_text, text_at, value_at
+from tui_agent.formats.importers.values import content_text, number_at, text_at, value_at
 
 
 def _result(call: Call, record: Record) -> Result:
@@ -37,6 +39,23 @@ def _exit_code(path: str, call: str) -> int | None:
         if text_at(one, "payload", "item", "id") == call:
             code = value_at(one, "payload", "item", "exit_code")
             return code if isinstance(code, int) else None
+    return None
+
+
+def _window(path: str, now: float) -> float | None:
+    """The share of the shortest window; 0 once it has reset. Records with an API key have none."""
+    for record in latest_records(path, '"rate_limits"'):
+        given = value_at(record, "payload", "rate_limits")
+        windows = [one for one in given.values() if isinstance(one, dict)] if isinstance(given, dict) else []
+        used = [
+            (number_at(one, "window_minutes") or math.inf, number_at(one, "used_percent"), one)
+            for one in windows
+        ]
+        known = [(minutes, percent, one) for minutes, percent, one in used if percent is not None]
+        if known:
+            _, percent, shortest = min(known, key=lambda one: one[0])
+            ends = number_at(shortest, "resets_at")
+            return 0.0 if ends is not None and ends <= now else percent
     return None
 
 
@@ -73,5 +92,6 @@ DIALECT = Dialect(
         command="exec",
         fault=r"^ERROR: (?P<words>(?!Reconnecting).*)",
         names_session=r"^session id: (?P<session>\S+)$",
+        window=_window,
     ),
 )

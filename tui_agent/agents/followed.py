@@ -8,6 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeGuard
 
+from pydantic import BaseModel
+
+from tui_agent.agents.dialects import DIALECTS
 from tui_agent.config.profiles import Price
 from tui_agent.core import events
 from tui_agent.core.recovery.model_faults import ModelFaults
@@ -23,6 +26,15 @@ _SEARCH = 1.0
 """Seconds between two searches for the session."""
 _COARSE = 2.0
 """Seconds by which the time of a file may lag behind."""
+
+
+class Lost(BaseModel, frozen=True):
+    """A sub-agent that died. `told`: the agent that started it knows, by the failure of its call."""
+
+    lane: str
+    name: str
+    why: str
+    told: bool = False
 
 
 class Followed:
@@ -76,16 +88,36 @@ class Followed:
                 return self._known.setdefault(found.path, made)
         return None
 
-    def _since_begun(self, first: int = 0) -> Iterator[events.Event]:
+    def _since_begun(self, first: int = 0, *, lanes: bool = True) -> Iterator[events.Event]:
         """Events of this attempt from `first` on, those of sub-agents with them."""
+        for event in self._of_attempt(first):
+            if not isinstance(event, events.LaneEvent):
+                yield event
+            elif lanes:
+                yield event.event
+
+    def _of_attempt(self, first: int = 0) -> Iterator[events.Event]:
         for event in self.session.events[first:] if self.session is not None else ():
             if event.at >= self._begun - _COARSE:
-                yield event.event if isinstance(event, events.LaneEvent) else event
+                yield event
+
+    def lost(self) -> tuple[Lost, ...]:
+        """Sub-agents of this attempt that died of a fault of the model. An agent may be told of it as of a success."""
+        died: dict[str, Lost] = {}
+        for event in self._of_attempt():
+            match event:
+                case events.LaneEvent(event=events.ModelFaulted(fault=fault)):
+                    died[event.lane] = Lost(lane=event.lane, name=event.name, why=fault.message)
+                case events.LaneEvent(event=events.ReplyFinished()):
+                    died.pop(event.lane, None)
+                case events.ToolFailed() if event.call_id in died:
+                    died[event.call_id] = died[event.call_id].model_copy(update={"told": True})
+        return tuple(died.values())
 
     def fault(self) -> events.Fault | None:
-        """The failed call of the model with which the attempt ends."""
+        """The failed call of the model with which the attempt ends; one of a sub-agent is none."""
         fault = None
-        for event in self._since_begun():
+        for event in self._since_begun(lanes=False):
             match event:
                 case events.ModelFaulted():
                     fault = event.fault
@@ -121,6 +153,26 @@ class Followed:
         inner = [event.event if isinstance(event, events.LaneEvent) else event for event in told]
         ended = [event for event in inner if isinstance(event, events.ToolResult)]
         return len(ended), sum(isinstance(event, events.ToolFailed) for event in ended)
+
+    def tokens(self) -> int | None:
+        """Tokens of all attempts, read and written; None if they are not known."""
+        told = [event for one in self._known.values() for event in one.events]
+        inner = [event.event if isinstance(event, events.LaneEvent) else event for event in told]
+        counts = [
+            one.prompt_tokens + one.completion_tokens
+            for one in inner
+            if isinstance(one, events.ReplyFinished)
+            and one.prompt_tokens is not None
+            and one.completion_tokens is not None
+        ]
+        return sum(counts) if counts else None
+
+    def window(self) -> float | None:
+        """The share of its window of use, in percent, that is used up; None if its records do not say."""
+        headless = DIALECTS[self._agent].headless
+        if self.session is None or headless is None or headless.window is None:
+            return None
+        return headless.window(str(self.session.path), time.time())
 
     def spent(self) -> float | None:
         """The cost of this session in USD, by its own figure or by its tokens; None if that is not known."""

@@ -16,7 +16,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict
 
 from tui_agent import bounded_process
-from tui_agent.agents.followed import Followed
+from tui_agent.agents.followed import Followed, Lost
 from tui_agent.core import events
 from tui_agent.core.recovery.policy import RecoveryPolicy
 
@@ -54,6 +54,10 @@ class Stand(BaseModel):
     calls: int = 0
     failed: int = 0
     spent: float | None = None
+    tokens: int | None = None
+    window: float | None = None
+    """Percent of the window of use that are used up, as its records say."""
+    lost: tuple[Lost, ...] = ()
 
 
 class Follower:
@@ -158,4 +162,7 @@ def _stand(followed: Followed, told: list[events.VerdictReached | events.ToolSuc
         calls=calls,
         failed=failed,
         spent=followed.spent(),
+        tokens=followed.tokens(),
+        window=followed.window(),
+        lost=followed.lost(),
     )

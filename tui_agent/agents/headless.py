@@ -41,6 +41,8 @@ class Headless:
     """It ends well after a fault too."""
     names_session: str = ""
     """A line of its output with the session's name."""
+    window: Callable[[str, float], float | None] | None = None
+    """The percent of its window of use that are used up, by a session's file and the time; None if nothing says so."""
 
     def goes_on(self, command: Sequence[str], program: int, session: str, prompt: str) -> list[str]:
         """The command that goes on with what `command` left. `program`: the place of the agent's program in it."""

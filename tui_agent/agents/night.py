@@ -23,10 +23,10 @@ from tui_agent.disk import replace_whole
 from tui_agent.store.private import make_private, private
 
 _NIGHTS = "nights"
-_TASK, _RECORD, _LOCK = "task.json", "record.jsonl", "lock"
+_TASK, _RECORD, _LOCK, _AGREED = "task.json", "record.jsonl", "lock", "agreed"
 OUTPUT = "output.log"
 """What a task's agent wrote."""
-What = Literal["begun", "session", "waits", "stalled", "resumed", "checked", "ended"]
+What = Literal["begun", "session", "waits", "stalled", "lost", "resumed", "checked", "ended"]
 
 
 class Entry(BaseModel, frozen=True):
@@ -76,6 +76,15 @@ class TaskFolder:
         with suppress(OSError, ValidationError):
             return Task.model_validate_json((self.path / _TASK).read_bytes())
         return None
+
+    @property
+    def agreed(self) -> bool:
+        """Somebody has agreed, this night, that limits of use are waited for."""
+        return (self.path.parent / _AGREED).exists()
+
+    def agree(self) -> None:
+        """Keep that for all tasks of the night. Raises `OSError`."""
+        (self.path.parent / _AGREED).touch(mode=0o600)
 
     def add(self, what: What, **fields: Any) -> None:
         """Write an entry to the disk. A line that a kill left torn stays a line of its own."""

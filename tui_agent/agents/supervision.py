@@ -16,7 +16,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +48,10 @@ PARTIAL, STOPPED, UNANSWERED, MODEL_FAILED, INTERRUPTED = 3, 4, 5, 6, 130
 
 GO_ON = (
     "The service of the model failed, and your last step was cut off. Go on with the task where you stopped."
+)
+SUB_AGENT_DIED = (
+    "A sub-agent of yours was ended by a fault of the model service, and what it gave back is no result. Look at what "
+    "it has done, do the rest or start it again, and then answer. It was:"
 )
 CUT_OFF = (
     "You were cut off: the machine or its supervisor ended. Look at what is done, and go on with the task."
@@ -81,12 +85,26 @@ class Limits:
     resumes: int
     seconds: float | None = None
     usd: float | None = None
+    tokens: float | None = None
+    window: float | None = None
+    """Percent of the window of use from which on it ends."""
     until: float | None = None
     """The moment at which it ends, in seconds since 1970."""
     silence: float | None = None
     """Seconds of a silent stall after which it ends."""
     on_limit: Literal["ask", "wait", "stop"] = "wait"
     """Where a limit of use is reached: a person is asked once, it is waited for, or it is the end."""
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """A bound of an agent's use. `used` is None if nobody knows it."""
+
+    option: str
+    limit: float
+    used: float | None
+    verb: str
+    in_words: Callable[[float], str]
 
 
 @dataclass(frozen=True)
@@ -157,6 +175,12 @@ class Supervisor:
         self._began_at = self._clock.now()
         self._agreed = limits.on_limit == "wait"
         """It is agreed that limits are waited for."""
+        self._open = ""
+        """The reason why its work is not done."""
+        self._named: set[str] = set()
+        """Sub-agents that were said to have died."""
+        self._passed_on: set[str] = set()
+        """The same, told to the agent."""
         self._noted = ""
         """The session that the record names."""
         self._notices = notices
@@ -217,21 +241,44 @@ class Supervisor:
             elif not words:
                 stopped = self._stopped(ended.code)
                 self.why = "somebody stopped it" if stopped else ""
-                if ended.code or stopped or self._goal is None:
+                if ended.code or stopped:
                     return ended.code
-                words = await self._unmet(self._goal)
+                words = await self._undone()
                 if not words:
                     return 0
                 code = STOPPED if (hopeless := self._rounds.hopeless) else PARTIAL
                 if why := hopeless or self._kept_from_resuming():
-                    self.why = f"its check still fails, and {why}"
+                    self.why = f"{self._open}, and {why}"
                     return code
-            told = one_line(f"it is told: {words}", 300) if ended.advice else "its check failed"
+            told = one_line(f"it is told: {words}", 300) if ended.advice else self._open
             self._note("resumed", text="after a fault of its model" if words is GO_ON else told)
             self.resumes += 1
             session = self._headless.session_in(self._output()) or self._follower.stand.session
             command = self._headless.goes_on(self._command, self._program, session, words)
             stdin = processes.DEVNULL
+
+    async def _undone(self) -> str:
+        """What an agent is told that says that it is done; empty if it is. What a check proves, no sub-agent does."""
+        if self._goal is not None:
+            self._open = "its check still fails"
+            return await self._unmet(self._goal)
+        self._open = "a sub-agent died"
+        lost = [one for one in self._follower.stand.lost if not one.told and one.lane not in self._passed_on]
+        self._passed_on.update(one.lane for one in lost)
+        if not lost:
+            return ""
+        died = "; ".join(f"{one_line(one.name, 100)} ({one_line(one.why, 200)})" for one in lost)
+        return f"{SUB_AGENT_DIED} {died}"
+
+    def _say_lost(self) -> None:
+        """Name each sub-agent that died, once."""
+        for one in self._follower.stand.lost:
+            if one.lane not in self._named:
+                self._named.add(one.lane)
+                text = f"a sub-agent died: {one_line(one.name, 100)}: {one_line(one.why, 200)}"
+                self.say(text)
+                self._tell("a sub-agent died", text)
+                self._note("lost", text=text)
 
     async def _unmet(self, goal: Goal) -> str:
         """Run the check, and say what the agent is told; empty if the work is done."""
@@ -282,14 +329,36 @@ class Supervisor:
 
     def _kept_from_resuming(self, *, known: bool = True) -> str:
         """The limit that keeps the agent from being resumed; empty if none does. `known`: its session has been read."""
-        spent = self._follower.stand.spent
         if self.resumes >= self._limits.resumes:
             return "it may not be resumed again (--max-resumes)"
-        if self._limits.usd is None or not known:
-            return ""
-        if spent is None:
-            return "what it has spent is not known, and --max-cost bounds it"
-        return f"it has spent {dollars(spent)} (--max-cost)" if spent >= self._limits.usd else ""
+        for one in self._ceilings() if known else ():
+            if one.used is None:
+                return f"what it has {one.verb} is not known, and {one.option} bounds it"
+        return self._ceiling_reached() if known else ""
+
+    def _ceilings(self) -> Iterator[Ceiling]:
+        """The bounds of its use that were set."""
+        limits, stand = self._limits, self._follower.stand
+        if limits.usd is not None:
+            yield Ceiling("--max-cost", limits.usd, stand.spent, "spent", dollars)
+        if limits.tokens is not None:
+            yield Ceiling(
+                "--max-tokens", limits.tokens, stand.tokens, "used", lambda used: f"{used:,.0f} tokens"
+            )
+        if limits.window is not None:
+            yield Ceiling(
+                "--max-window",
+                limits.window,
+                stand.window,
+                "used",
+                lambda used: f"{used:.0f} % of its window",
+            )
+
+    def _ceiling_reached(self) -> str:
+        for one in self._ceilings():
+            if one.used is not None and one.used >= one.limit:
+                return f"it has {one.verb} {one.in_words(one.used)} ({one.option})"
+        return ""
 
     async def _waited(self, fault: events.Fault) -> int | None:
         """Wait before the agent is taken up again; the exit code if it is not, 0 for that of the fault."""
@@ -332,7 +401,7 @@ class Supervisor:
         if self._limits.on_limit == "stop":
             self.why += " (--on-limit stop)"
             return MODEL_FAILED
-        if not self._agreed:
+        if not (self._agreed or (self._record is not None and self._record.agreed)):
             if self._person is None:
                 self.why += "; nobody is here to ask (--on-limit ask)"
                 return UNANSWERED
@@ -344,13 +413,20 @@ class Supervisor:
             if said is None or said.strip() not in {"", "g", "go on"}:
                 self.why += "; nobody answered" if said is None else "; you stopped it"
                 return UNANSWERED if said is None else STOPPED
-            self._agreed = True
+            self._agree()
         self.why = ""
         self.say(f"{limit}: it waits, and goes on at {hour}")
         self._tell("a limit", f"{limit}: it waits, and goes on at {hour}")
         self._note("waits", text=limit, until=at)
         await self._clock.wait_until(at)
         return None
+
+    def _agree(self) -> None:
+        """Wait for all further limits, those of the night's other tasks too."""
+        self._agreed = True
+        if self._record is not None:
+            with suppress(OSError):
+                self._record.agree()
 
     def say(self, text: str) -> None:
         """A line for the person, beside the agent's output."""
@@ -377,6 +453,7 @@ class Supervisor:
                 await processes.uncancelled(_read_out(reading))
         await self._follower.end()
         self._say_unfollowed()
+        self._say_lost()
         if self._follower.stand.replied:
             self._faults = self._faults.replied()
         if ended.decided is None and not ended.advice:
@@ -405,6 +482,7 @@ class Supervisor:
                     if ended is not None:
                         return ended
                 self._say_unfollowed()
+                self._say_lost()
                 session = self._follower.stand.session
                 if session and session != self._noted:
                     self._noted = session
@@ -424,9 +502,8 @@ class Supervisor:
 
     async def _used_up(self, running: Leashed) -> Ended | None:
         """The end that a limit brings to the agent: that of its cost, or of its silence."""
-        spent, usd = self._follower.stand.spent, self._limits.usd
-        if usd is not None and spent is not None and spent >= usd:
-            return Ended(0, f"it has spent {dollars(spent)} (--max-cost)", PARTIAL)
+        if reached := self._ceiling_reached():
+            return Ended(0, reached, PARTIAL)
         signs = await self._signs(running.leader)
         if signs is None:
             return None

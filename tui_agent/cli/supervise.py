@@ -86,6 +86,18 @@ def parser() -> Parser:
         help="end it when it has cost this much, where the cost is known",
     )
     made.add_argument(
+        "--max-tokens",
+        type=amount,
+        metavar="N",
+        help="end it when it has read and written so many tokens, where they are known",
+    )
+    made.add_argument(
+        "--max-window",
+        type=amount,
+        metavar="PERCENT",
+        help="end it when so much of its window of use is used up, where its records say it (Codex CLI with a plan)",
+    )
+    made.add_argument(
         "--until",
         type=_moment,
         metavar="HH:MM",
@@ -141,6 +153,8 @@ def main(arguments: Sequence[str]) -> int:
                 namespace.max_resumes,
                 namespace.timeout,
                 namespace.max_cost,
+                namespace.max_tokens,
+                namespace.max_window,
                 namespace.until,
                 namespace.max_silence,
                 namespace.on_limit or ("wait" if terminal is None else "ask"),
@@ -243,12 +257,15 @@ def _say(text: str) -> None:
     sys.stderr.flush()
 
 
+_OF_EACH_TASK = (
+    *("policy", "max_resumes", "timeout", "on_limit"),
+    *("max_cost", "max_tokens", "max_window", "max_silence"),
+)
+
+
 def _for_each(namespace: argparse.Namespace) -> list[str]:
     """The options that hold for each task."""
-    given = {
-        name: getattr(namespace, name)
-        for name in ("policy", "max_resumes", "timeout", "max_cost", "max_silence", "on_limit")
-    }
+    given = {name: getattr(namespace, name) for name in _OF_EACH_TASK}
     for name in ("config", "state_dir"):
         place = getattr(namespace, name)
         given[name] = None if place is None else Path(place).absolute()
