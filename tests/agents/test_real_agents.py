@@ -39,6 +39,12 @@ class Model(OpenAIServer):
 
     tries = TRIES
 
+    def turn(self, number: int) -> str:
+        """The command that the model calls; "" if it gives up."""
+        return CALL if number <= self.tries else ""
+
+    words = "I gave up."
+
     def respond(self, request: Recorded) -> Answer:
         tools = request.body.get("tools", [])
         if request.path.endswith("/responses"):
@@ -58,15 +64,15 @@ class Model(OpenAIServer):
             return says("ok")
         self.requests.append(request)
         number = len(self.requests)
-        if number > self.tries:
-            return says("I gave up.")
-        return calls([("Bash", {"command": CALL, "description": "run it"})], first=number)
+        if not (command := self.turn(number)):
+            return says(self.words)
+        return calls([("Bash", {"command": command, "description": "run it"})], first=number)
 
     def _responses(self, number: int) -> Answer:
         item: dict[str, Any] = {"type": "message", "role": "assistant", "id": f"m{number}"}
-        item["content"] = [{"type": "output_text", "text": "I gave up."}]
-        if number <= self.tries:
-            given = json.dumps({"cmd": CALL})
+        item["content"] = [{"type": "output_text", "text": self.words}]
+        if command := self.turn(number):
+            given = json.dumps({"cmd": command})
             item = {
                 "type": "function_call",
                 "id": f"f{number}",
@@ -83,13 +89,14 @@ class Model(OpenAIServer):
         )
 
     def _completion(self, number: int) -> Answer:
-        if number > self.tries:
-            return text("I gave up.")
-        return completion(number, "bash", {"command": CALL})
+        if not (command := self.turn(number)):
+            return text(self.words)
+        return completion(number, "bash", {"command": command})
 
     def _contents(self, number: int) -> Answer:
-        call = {"functionCall": {"name": "run_shell_command", "args": {"command": CALL}}}
-        part = call if number <= self.tries else {"text": "I gave up."}
+        command = self.turn(number)
+        call = {"functionCall": {"name": "run_shell_command", "args": {"command": command}}}
+        part = call if command else {"text": self.words}
         given = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
         return stream(f"data: {json.dumps({'candidates': [given]})}\n\n".encode())
 
