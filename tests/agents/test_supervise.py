@@ -11,7 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,11 @@ import pytest
 
 from tests.agents.conftest import Supervise, command
 from tui_agent.agents.dialects import DIALECTS
+from tui_agent.agents.followed import Followed
 from tui_agent.agents.night import TaskFolder
 from tui_agent.agents.waiting import Clock, moment
 from tui_agent.cli import main
+from tui_agent.core.recovery.policy import preset
 
 LIMIT = 120
 """Seconds that only a program that hangs needs."""
@@ -199,6 +201,46 @@ def test_a_wait_survives_sleep_and_a_clock_that_is_put_on_or_back(
     clock = Jumping()
     asyncio.run(clock.wait_until(clock.wall + 7_200))
     assert abs(clock.gone - slept) <= 5
+
+
+@pytest.mark.parametrize("jump", [-7_200.0, 7_200.0], ids=["put back", "put on"])
+def test_a_clock_that_jumps_hides_no_fault(jump: float, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = 1_700_000_000.0
+    now = [begun]
+    monkeypatch.setattr("tui_agent.agents.followed.time.time", lambda: now[0])
+    followed = Followed("claude-code", home / "work", preset("combined"))
+    followed.begin(goes_on=False)
+    followed.look()
+    now[0] += jump
+    at = datetime.fromtimestamp(now[0], UTC).isoformat()
+    common = {"sessionId": "s", "cwd": str(home / "work"), "timestamp": at}
+    said = {
+        "role": "assistant",
+        "id": "m",
+        "model": "opus",
+        "content": [{"type": "text", "text": "API Error: 529"}],
+    }
+    asked = {
+        **common,
+        "type": "user",
+        "uuid": "u",
+        "parentUuid": None,
+        "message": {"role": "user", "content": "go"},
+    }
+    failed = {
+        **common,
+        "type": "assistant",
+        "uuid": "a",
+        "parentUuid": "u",
+        "message": said,
+        "isApiErrorMessage": True,
+    }
+    session = home / ".claude" / "projects" / "p" / "s.jsonl"
+    session.parent.mkdir(parents=True)
+    session.write_text(f"{json.dumps(asked)}\n{json.dumps(failed)}\n")
+    os.utime(session, (now[0], now[0]))
+    followed.end()
+    assert followed.fault() is not None
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ class Followed:
         self._agent = agent
         self._workspace = workspace
         self._policy = policy
-        self._begun = 0.0
+        self._begun = self._clock = 0.0
         self._search_at = 0.0
         self._others: set[Path] = set()
         self._known: dict[Path, Watched] = {}
@@ -52,13 +52,15 @@ class Followed:
 
     def begin(self, *, goes_on: bool) -> None:
         """An attempt begins, which `goes_on` with a session or has one of its own."""
-        self._begun, self._search_at, self.session = time.time(), 0.0, None
+        self._begun = self._clock = time.time()
+        self._search_at, self.session = 0.0, None
         self._others = set() if goes_on else {one.path for one in sessions_of(self._agent, Path())}
 
     def look(self, *, settled: bool = False) -> list[events.VerdictReached | events.ToolSucceeded]:
         """New verdicts, without those about the model, and new successes. `settled`: nothing more will be
         written.
         """
+        self._look_at_clock()
         if self.session is None:
             self.session = self._found()
         if self.session is None:
@@ -69,6 +71,12 @@ class Followed:
                 new = self._since_begun(stand)
                 return [event for event in new if _tells(event)]
         return []
+
+    def _look_at_clock(self) -> None:
+        """The attempt began earlier by a clock that was put back."""
+        now = time.time()
+        self._begun -= max(0.0, self._clock - now)
+        self._clock = now
 
     def end(self) -> None:
         """The attempt is over: what it wrote last is read."""

@@ -23,6 +23,7 @@ from tui_agent import untrusted_files
 from tui_agent.agents import worktrees
 from tui_agent.agents.leash import leashed
 from tui_agent.agents.night import OUTPUT, Night, Task, TaskFolder, keep_source
+from tui_agent.agents.units import machine_goes_down
 
 _LARGEST = 1_000_000
 _STOPPED = 130
@@ -160,10 +161,13 @@ class Shift:
             try:
                 code = await self._supervised(folder, task, goal)
             except asyncio.CancelledError:
-                if folder.ended is None:
+                if folder.ended is None and not machine_goes_down():
                     folder.add("ended", code=_STOPPED, text="it was interrupted")
                 raise
             if folder.ended is None:
+                if code in _ENDS and await asyncio.to_thread(machine_goes_down):
+                    self.say(f"{task.name}: it stays open, the machine goes down")
+                    return
                 folder.add("ended", code=code, text=_ENDS.get(code, ""))
             end = folder.ended
             self.say(f"{task.name}: exit code {code}" + (f", {end.text}" if end and end.text else ""))

@@ -29,6 +29,7 @@ from tui_agent.agents.leash import GRACE, Leashed, leashed
 from tui_agent.agents.night import TaskFolder, What
 from tui_agent.agents.notices import Notices
 from tui_agent.agents.stall import Signs, Silence, tree
+from tui_agent.agents.units import machine_goes_down
 from tui_agent.agents.waiting import Clock
 from tui_agent.core import events
 from tui_agent.core.names import LONGEST_WAIT, unanswered
@@ -314,7 +315,9 @@ class Supervisor:
         return f"{self._dialect.title} in {(self._workspace.parent if own else self._workspace).name}"
 
     def over(self, code: int) -> None:
-        """Keep the end, and tell of it."""
+        """Keep the end, and tell of it. What the machine's end stops stays open."""
+        if code in _BY_A_PERSON and machine_goes_down():
+            return
         self._tell("ended", f"exit code {code}" + (f", {self.why}" if self.why else ""))
         stand = self._follower.stand
         self._note(

@@ -19,6 +19,7 @@ from tui_agent.agents.night import Task, TaskFolder, new_night, night_of
 from tui_agent.agents.notices import HASTE, PATIENCE, Notices
 from tui_agent.agents.shift import Shift, TasksError, laid_out, read_tasks
 from tui_agent.agents.supervision import INTERRUPTED, PARTIAL, Limits, Supervisor
+from tui_agent.agents.units import UNITS
 from tui_agent.agents.waiting import Clock, moment
 from tui_agent.cli.errors import UsageError
 from tui_agent.cli.options import (
@@ -66,6 +67,14 @@ def parser() -> Parser:
         "--tasks",
         metavar="FILE",
         help="run the tasks of this file, each in a git worktree; go on if it was cut off",
+    )
+    made.add_argument(
+        "--go-on", action="store_true", help="with --tasks: go on with what is open, and begin no new night"
+    )
+    made.add_argument(
+        "--print-unit",
+        choices=tuple(UNITS),
+        help="with --tasks: print a unit that goes on with them after a reboot; nothing is installed",
     )
     made.add_argument("--record", help=argparse.SUPPRESS)
     add_policy_option(made, "recovery policy (default: the configured one)")
@@ -134,7 +143,12 @@ def main(arguments: Sequence[str]) -> int:
                 "agent-tui supervise: with --tasks, commands, checks and the workspace stand in the file.\n"
                 "docs/AGENTS.md shows one."
             )
-        return asyncio.run(_shift(Path(namespace.tasks).absolute(), settings, namespace))
+        source = Path(namespace.tasks).absolute()
+        if namespace.print_unit:
+            return _printed(source, namespace)
+        return asyncio.run(_shift(source, settings, namespace))
+    if namespace.go_on or namespace.print_unit:
+        raise UsageError("agent-tui supervise: --go-on and --print-unit need --tasks FILE.")
     dialect, program = _agent(namespace.command)
     record = _record(namespace.record, dialect, namespace.command, settings, namespace.check)
     terminal = _Terminal() if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() else None
@@ -233,7 +247,11 @@ async def _shift(source: Path, settings: Settings, namespace: argparse.Namespace
     except TasksError as error:
         raise UsageError(f"agent-tui supervise: {error}") from error
     agents = [_agent(task.command)[0].name for task in given.tasks]
-    night = night_of(settings.state_dir, source) or new_night(settings.state_dir, source.stem)
+    night = night_of(settings.state_dir, source)
+    if night is None and namespace.go_on:
+        _say(f"no task of {source} is open")
+        return 0
+    night = night or new_night(settings.state_dir, source.stem)
     try:
         with night.alone():
             if not night.tasks:
@@ -250,6 +268,15 @@ async def _shift(source: Path, settings: Settings, namespace: argparse.Namespace
         raise UsageError(f"agent-tui supervise: {source} runs already, in another process.") from error
     _say("agent-tui night shows what became of them")
     return code
+
+
+def _printed(source: Path, namespace: argparse.Namespace) -> int:
+    """Print the unit that goes on with a file of tasks."""
+    command = [sys.executable, "-P", "-m", "tui_agent", "supervise", f"--tasks={source}", "--go-on"]
+    kept = {name: value for name, value in os.environ.items() if name in {"PATH", "LANG"}}
+    make = UNITS[namespace.print_unit]
+    sys.stdout.write(make([*command, *_for_each(namespace)], source.parent, kept))
+    return 0
 
 
 def _say(text: str) -> None:
