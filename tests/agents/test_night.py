@@ -15,7 +15,7 @@ from tests.agents.conftest import Supervise
 from tests.agents.test_supervise import DONE, LIMIT, OVERLOADED, runs, until
 from tui_agent.agents.morning import Report, as_html, as_markdown, as_text
 from tui_agent.agents.night import TaskFolder
-from tui_agent.cli import main
+from tui_agent.cli import main, night
 
 HOLDS = ("write", ("state.txt", "1"))
 
@@ -65,6 +65,8 @@ def test_tasks_run_side_by_side_in_worktrees_that_are_kept_and_reported(
                 "done",
                 "2 checks, 1 red, the last green",
                 "1 new",
+                "it said: done",
+                "receipt: `grep -q 1 state.txt` at ",
                 "not done, exit code 7",
                 "resumed 1 time",
             )
@@ -119,12 +121,16 @@ def test_a_single_run_is_reported_with_waits_checks_and_resumes(
 ) -> None:
     supervise([OVERLOADED, [DONE], [HOLDS, DONE]], "--check", "grep -q 1 state.txt")
     said = report(capfd)
+    assert main(["night", "--html", str(home / "night.html")]) == 0
+    assert "resumed 2 times" in (home / "night.html").read_text()
+    assert main(["night", "--html", str(home / "nowhere" / "night.html")]) == 2
     for words in (
         "waits until",
         "check: exit code 2: grep",
         "check: passed",
         "resumed 2 times",
         "resume  cd ",
+        "open    agent-tui watch /",
         "--resume s1",
     ):
         assert words in said
@@ -175,6 +181,35 @@ def test_no_form_of_the_report_is_broken_by_what_an_agent_said() -> None:
     assert "<script>" not in as_html("Night", tasks)
     assert as_markdown("Night", tasks).count("```") == 4
     assert "one" in as_text("Night", tasks)
+
+
+COMMANDS = (("output", "less log"), ("diff", "git diff"), ("discard", "git worktree remove"))
+TASKS = [
+    Report(name, "done", (), (), tuple((what, f"{line} # {name}") for what, line in COMMANDS))
+    for name in "ab"
+]
+
+
+@pytest.mark.parametrize(
+    ("keys", "ran"),
+    [
+        ("q", []),
+        ("dq", ["git diff # a"]),
+        ("2dlq", ["git diff # b", "less log # b"]),
+        ("xq", []),
+        ("xdq", ["git diff # a"]),
+        ("xxq", ["git worktree remove # a"]),
+        ("x2xq", []),
+        ("x2xxq", ["git worktree remove # b"]),
+        ("r", []),
+        ("9", []),
+        ("", []),
+    ],
+)
+def test_one_key_each_carries_out_what_the_report_offers(keys: str, ran: list[str]) -> None:
+    pressed, did = iter(keys), list[str]()
+    night._take_keys(TASKS, lambda: next(pressed, ""), did.append)
+    assert did == ran
 
 
 def test_without_a_night_the_report_says_so(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

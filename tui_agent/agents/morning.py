@@ -39,7 +39,10 @@ def _report(folder: TaskFolder, task: Task, goes_on: Command) -> Report:
     return Report(
         name=task.name,
         headline=_headline(entries, end),
-        facts=tuple(_facts(task, entries, end)),
+        facts=(
+            *_facts(task, entries, end),
+            *([f"it said: {one_line(folder.said, 300)}"] if folder.said else []),
+        ),
         events=tuple(f"{time_of_day(one.at)}  {_said(one)}" for one in entries if one.what != "session"),
         commands=tuple(_commands(folder, task, end, goes_on)),
     )
@@ -63,6 +66,8 @@ def _facts(task: Task, entries: Sequence[Entry], end: Entry | None) -> Iterator[
     if checks:
         red = sum(one.code != 0 for one in checks)
         yield f"{counted(len(checks), 'check')}, {red} red, the last {'red' if checks[-1].code else 'green'}"
+        came_to = f"{time_of_day(checks[-1].at)}: {one_line(checks[-1].text, 200)}"
+        yield f"receipt: `{one_line(task.check, 200)}` at {came_to}"
     elif task.check and end is not None:
         yield "its check never ran"
     waited = sum(max(0.0, (one.until or one.at) - one.at) for one in entries if one.what == "waits")
@@ -104,7 +109,7 @@ def _commands(
     if (folder.path / OUTPUT).is_file():
         yield "output", f"less {shlex.quote(str(folder.path / OUTPUT))}"
     if folder.session:
-        yield "open", f"agent-tui watch {task.agent}"
+        yield "open", f"agent-tui watch {shlex.quote(folder.session_file or task.agent)}"
     if there and folder.session and (words := goes_on(task, folder.session)):
         yield "resume", f"cd {place} && {words}"
     if task.base and there:

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
+from tui_agent import untrusted_files
 from tui_agent.disk import replace_whole
 from tui_agent.store.private import make_private, private
 
@@ -26,6 +27,8 @@ _NIGHTS = "nights"
 _TASK, _RECORD, _LOCK, _AGREED = "task.json", "record.jsonl", "lock", "agreed"
 OUTPUT = "output.log"
 """What a task's agent wrote."""
+_END = 20_000
+"""Bytes of the output, from its end, in which its last line stands."""
 What = Literal["begun", "session", "waits", "stalled", "lost", "resumed", "checked", "ended"]
 
 
@@ -38,6 +41,8 @@ class Entry(BaseModel, frozen=True):
     code: int | None = None
     """The exit code of the end; 0 for a check that passed."""
     session: str = ""
+    path: str = ""
+    """The file of the session."""
     until: float | None = None
     """The end of a wait."""
     spent: float | None = None
@@ -114,6 +119,21 @@ class TaskFolder:
     def session(self) -> str:
         """The agent's newest session; empty if none is known."""
         return next((one.session for one in reversed(self.entries) if one.session), "")
+
+    @property
+    def session_file(self) -> str:
+        """The file of the agent's newest session; empty if none is known."""
+        return next((one.path for one in reversed(self.entries) if one.path), "")
+
+    @property
+    def said(self) -> str:
+        """The last line of the agent's output, without ours; empty if it is not kept, or there is none."""
+        with suppress(OSError):
+            lines = untrusted_files.tail(self.path / OUTPUT, _END).decode("utf-8", "replace").splitlines()
+            return next(
+                (one for one in reversed(lines) if one.strip() and not one.startswith("agent-tui:")), ""
+            )
+        return ""
 
 
 @dataclass(frozen=True)

@@ -489,7 +489,7 @@ class Supervisor:
                 session = self._follower.stand.session
                 if session and session != self._noted:
                     self._noted = session
-                    self._note("session", session=session)
+                    self._note("session", session=session, path=self._follower.stand.path)
                 looking = asyncio.create_task(self._follower.look())
             if (code := running.code) is not None:
                 return Ended(code)

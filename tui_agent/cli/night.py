@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
 import sys
-from collections.abc import Sequence
+import termios
+import tty
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from tui_agent.agents.dialects import DIALECTS
-from tui_agent.agents.morning import as_html, as_markdown, as_text, reports
+from tui_agent.agents.morning import Report, as_html, as_markdown, as_text, reports
 from tui_agent.agents.night import Task, nights
 from tui_agent.agents.supervision import GO_ON
 from tui_agent.cli.errors import UsageError
 from tui_agent.cli.options import Parser, add_place_options, one_of, overrides
 from tui_agent.config.settings import load_settings
+from tui_agent.disk import replace_whole
 
 _FORMS = {"text": as_text, "markdown": as_markdown, "html": as_html}
 _EXAMPLE = """
 agent-tui night
-agent-tui night --form html > night.html"""
+agent-tui night --html night.html"""
 
 
 def parser() -> Parser:
@@ -25,12 +31,13 @@ def parser() -> Parser:
     made = Parser(
         "night",
         "What became of the tasks that `agent-tui supervise` ran: what was done, checks, cost, waits and resumes\n"
-        "with their times, what is open, and the commands to open, resume, diff and discard.",
+        "with their times, what is open, and the commands to open, resume, diff and discard: at a terminal a key each.",
         _EXAMPLE,
     )
     made.add_argument("name", nargs="?", metavar="NIGHT", help="one of --list (default: the newest)")
     made.add_argument("--list", action="store_true", help="the nights that are kept")
     made.add_argument("--form", type=one_of(_FORMS), default="text", metavar="FORM", help=", ".join(_FORMS))
+    made.add_argument("--html", metavar="FILE", help="write an HTML page into FILE")
     add_place_options(made)
     return made
 
@@ -48,8 +55,63 @@ def main(arguments: Sequence[str]) -> int:
         raise UsageError(
             f"agent-tui night: {said}.\nagent-tui supervise runs one; --list names those that are kept."
         )
-    sys.stdout.write(_FORMS[namespace.form](f"Night {night.path.name}", reports(night, _goes_on)))
+    tasks = reports(night, _goes_on)
+    if namespace.html is not None:
+        try:
+            replace_whole(Path(namespace.html), as_html(f"Night {night.path.name}", tasks))
+        except OSError as error:
+            raise UsageError(f"agent-tui night: {namespace.html}: {error.strerror or error}") from error
+        return 0
+    sys.stdout.write(_FORMS[namespace.form](f"Night {night.path.name}", tasks))
+    if namespace.form == "text" and sys.stdin.isatty() and sys.stdout.isatty():
+        _take_keys(tasks, _key, _run)
     return 0
+
+
+_KEYS = {"l": "output", "o": "open", "r": "resume", "d": "diff", "x": "discard"}
+
+
+def _take_keys(tasks: Sequence[Report], key: Callable[[], str], run: Callable[[str], None]) -> None:
+    """Carry out the commands of the tasks by a key each, until another key leaves. A discard takes its key twice."""
+    chosen, doubted = 0, False
+    while tasks:
+        task = tasks[chosen]
+        commands = {letter: dict(task.commands).get(what, "") for letter, what in _KEYS.items()}
+        offered = ", ".join(f"{letter} {_KEYS[letter]}" for letter, command in commands.items() if command)
+        others = f", 1-{min(len(tasks), 9)} another task" if len(tasks) > 1 else ""
+        asks = "x again discards all of its work" if doubted else f"{offered}{others}, q leaves"
+        sys.stdout.write(f"\n{task.name}: {asks} ")
+        sys.stdout.flush()
+        pressed = key()
+        sys.stdout.write("\n")
+        number = int(pressed) if pressed.isdecimal() else 0
+        if 1 <= number <= len(tasks):
+            chosen, doubted = number - 1, False
+        elif pressed == "x" and commands["x"] and not doubted:
+            doubted = True
+        elif commands.get(pressed):
+            run(commands[pressed])
+            doubted = False
+        elif doubted:
+            doubted = False
+        else:
+            return
+
+
+def _key() -> str:
+    """A key of the terminal, without the Enter behind it; empty at the end of input."""
+    before = termios.tcgetattr(sys.stdin)
+    try:
+        tty.setcbreak(sys.stdin)
+        return os.read(sys.stdin.fileno(), 1).decode("ascii", "replace").lower()
+    except KeyboardInterrupt:
+        return ""
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+
+def _run(command: str) -> None:
+    subprocess.run(["/bin/sh", "-c", command], check=False)
 
 
 def _goes_on(task: Task, session: str) -> str:
