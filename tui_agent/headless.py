@@ -114,14 +114,20 @@ async def run_headless(
     finally:
         failure = await _closed(session)
         await put_away(settings.state_dir, session.id, settings.retention_days, time.time())
-    result = result_of(session.state)
-    if (unmet := session.goal_keeper.unmet) is not None:
-        result = replace(result, outcome=unmet.outcome, reason=unmet.why, rule=None)
+    result = outcome_of(session)
     failure = failure or session.runs.unprepared
     if failure:
         result = result.failed(failure)
     shown.result(result)
     return _exit_code(result, outlet)
+
+
+def outcome_of(session: Session) -> RunResult:
+    """The result of the newest run, or that of a check that still fails."""
+    result = result_of(session.state)
+    if (unmet := session.goal_keeper.unmet) is None:
+        return result
+    return replace(result, outcome=unmet.outcome, reason=unmet.why, rule=None)
 
 
 async def _closed(session: Session) -> str:

@@ -7,12 +7,14 @@ import json
 import os
 import random
 import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.fleet.harness import all_wait, arguments, carried_out, let_go, options, written
+from tests.ntfy_server import NtfyServer, ntfy_server
 from tui_agent.cli import main
 from tui_agent.core.events import ApprovalAsked
 from tui_agent.fleet.fleet import Bounds, Fleet, FleetRun, Place
@@ -23,6 +25,7 @@ from tui_agent.runtime.operator import ApprovalReply
 from tui_agent.store.journal import JOURNAL_NAME, read_journal
 
 pytestmark = pytest.mark.process
+server = ntfy_server
 
 Changed = Callable[[Fleet, FleetRun | None], None]
 
@@ -209,6 +212,52 @@ def test_the_command_prints_changes_and_a_table(tmp_path: Path, capsys: pytest.C
     made = json.loads(capsys.readouterr().out)
     assert [run["result"]["outcome"] for run in made["runs"]] == ["answered"] * 2
     assert made["cost_usd"] == pytest.approx(0.008)
+
+
+PROVEN = """
+title = "Proven"
+task = "t"
+[[turns]]
+text = "It is done."
+[[turns]]
+calls = [{ tool = "write_file", args = { path = "out.txt", content = "done\\n" } }]
+[[turns]]
+text = "Now it is."
+"""
+
+
+def test_a_task_has_a_worktree_and_a_check_and_its_end_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], server: NtfyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENT_TUI_NOTIFY__NTFY", f"{server.address}/fleets")
+    repository = tmp_path / "shop"
+    names = ("-c", "user.name=n", "-c", "user.email=e@x")
+    for words in (
+        ("init", "-q", repository),
+        ("-C", repository, *names, "commit", "-q", "--allow-empty", "-m", "b"),
+    ):
+        subprocess.run(["git", *words], check=True)
+    (tmp_path / "waits.toml").write_text(PROVEN)
+    task = {
+        "task": "go",
+        "workspace": "shop",
+        "worktree": True,
+        "check": "grep -q done out.txt",
+        "goal": "done",
+    }
+    wrong = {"task": "go", "workspace": "shop", "goal": "done"}
+    tasks = tmp_path / "tasks.jsonl"
+    tasks.write_text(f"{json.dumps(task)}\n{json.dumps(wrong)}\n")
+    assert main(["fleet", str(tasks), "--output", "json", *given(tmp_path)]) == 1
+    made = json.loads(capsys.readouterr().out)
+    assert [run["result"]["answer"] for run in made["runs"]] == ["Now it is."]
+    assert "only a `check` can say" in made["bad_lines"][0]["why"]
+    (worktree,) = (tmp_path / "tasks.fleet" / "worktrees").iterdir()
+    assert (worktree / "out.txt").read_text() == "done\n"
+    assert not (repository / "out.txt").exists()
+    assert [(one["title"], one["message"]) for one in server.cache] == [
+        ("agent-tui fleet: ended", "1 answered")
+    ]
 
 
 def test_lines_that_are_no_tasks_are_named_and_nothing_is_lost(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -119,6 +120,12 @@ class _Copy:
     def close(self) -> None:
         os.close(self._file)
         self._lock.release()
+
+
+def _own(task: FleetTask) -> str:
+    """A name for what is this very task's own: a folder, a branch."""
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", task.id).strip("-")[:40]
+    return f"{plain or 'task'}-{task.digest}"
 
 
 class Fleet:
@@ -321,6 +328,10 @@ class Fleet:
             config=self._config,
             present=run.operator is not None and run.operator.present,
             session=run.session if written else "",
+            check=run.task.check,
+            goal=run.task.goal,
+            worktree=str(self._kept.path.parent / "worktrees" / _own(run.task)) if run.task.worktree else "",
+            branch=f"agent-tui/fleet/{_own(run.task)}",
             journal=None if host.shares_disk else written.decode(),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -11,12 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_agent.agents.waiting import Clock
 from tui_agent.cluster import LOCAL, RemoteProcess, connected
-from tui_agent.config.settings import load_settings
+from tui_agent.config.settings import Settings, load_settings
 from tui_agent.fleet.fleet import Bounds, Fleet
 from tui_agent.fleet.hosts import LocalHost, RemoteHost, Start, WorkerProcess
 from tui_agent.fleet.kept import FleetRecord, kept_for
 from tui_agent.fleet.tasks import BadLine, FleetTask, read_tasks
+from tui_agent.store.redaction import Redactor
 
 if TYPE_CHECKING:
     from tui_agent.runtime.operator import Operator
@@ -44,6 +47,22 @@ class OpenFleet:
     fleet: Fleet
     bad: tuple[BadLine, ...]
     start: Start
+    settings: Settings
+
+    async def tell(self) -> None:
+        """Tell a person who is away that it has ended, if the settings say how."""
+        if not self.settings.notify.reaches_out:
+            return
+        from tui_agent.agents.notices import Notices
+
+        folder, redactor = self.settings.state_dir / "notices", Redactor.from_environment(os.environ)
+        notices = Notices(self.settings.notify, folder, Clock(), lambda _: None, redactor)
+        notices.begin()
+        outcomes = Counter(str(run.outcome) for run in self.fleet.runs)
+        counts = ", ".join(f"{number} {outcome}" for outcome, number in outcomes.items())
+        title = "agent-tui fleet: " + ("halted" if self.fleet.halted else "ended")
+        notices.put(title, f"{self.fleet.halted} {counts}".strip())
+        await notices.close()
 
 
 @asynccontextmanager
@@ -63,7 +82,7 @@ async def open_fleet(
         return await LocalHost.start() if len(fleet.hosts) < most else None
 
     if arguments.cluster == LOCAL:
-        yield OpenFleet(fleet, tuple(bad), start)
+        yield OpenFleet(fleet, tuple(bad), start, settings)
         return
     stack = ExitStack()
     try:
@@ -74,6 +93,6 @@ async def open_fleet(
             free = [worker for worker in await asyncio.to_thread(client.nthreads) if worker not in taken]
             return RemoteHost(free[0], partial(RemoteProcess, client)) if free else None
 
-        yield OpenFleet(fleet, tuple(bad), start_there)
+        yield OpenFleet(fleet, tuple(bad), start_there, settings)
     finally:
         await asyncio.to_thread(stack.close)

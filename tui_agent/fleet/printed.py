@@ -29,6 +29,7 @@ async def run_printed(arguments: FleetArguments, out: TextIO, errors: TextIO, fo
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, fleet.halt, f"Ended by {signal.Signals(number).name}.")
         await fleet.run(opened.start)
+        await opened.tell()
         if fleet.halted:
             lines.say(f"{fleet.halted} The same command goes on.")
         out.write(as_json(opened) if form == "json" else as_table(opened))

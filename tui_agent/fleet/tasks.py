@@ -19,6 +19,9 @@ KEYS: Mapping[str, type | tuple[type, ...]] = {
     "model": str,
     "options": dict,
     "id": (str, int),
+    "check": str,
+    "goal": str,
+    "worktree": bool,
 }
 EXAMPLE = '{"task": "fix the tests", "workspace": "shop", "options": {"max_iterations": 20}, "id": "shop-1"}'
 
@@ -31,11 +34,17 @@ class FleetTask:
     line: int
     task: str
     options: Mapping[str, object] = field(default_factory=dict)
+    check: str = ""
+    """The command that proves the task; empty: its answer is not checked."""
+    goal: str = ""
+    worktree: bool = False
+    """It works in a git worktree of its own, not in the workspace itself."""
 
     @property
     def digest(self) -> str:
         """Tells whether a task that was begun earlier is still the same."""
-        said = json.dumps([self.task, self.options], sort_keys=True, default=str)
+        more = [[self.check, self.goal, self.worktree]] if self.check or self.worktree else []
+        said = json.dumps([self.task, self.options, *more], sort_keys=True, default=str)
         return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:16]
 
 
@@ -101,7 +110,10 @@ def _task(number: int, line: str, folder: Path) -> FleetTask:
     options |= {key: given[key] for key in ("workspace", "model") if key in given}
     if isinstance(workspace := options.get("workspace"), str):
         options["workspace"] = str(folder.resolve() / user_path(workspace))
-    return FleetTask(str(given.get("id", number)), number, given["task"], options)
+    proof = {key: given[key] for key in ("check", "goal", "worktree") if key in given}
+    if "goal" in proof and not proof.get("check", "").strip():
+        raise _WrongLineError("only a `check` can say if its `goal` is reached")
+    return FleetTask(str(given.get("id", number)), number, given["task"], options, **proof)
 
 
 def _check(task: FleetTask, overrides: Mapping[str, object], config: str | None) -> None:

@@ -39,6 +39,11 @@ class Begin(Message):
     present: bool
     """Somebody answers questions."""
     session: str = ""
+    check: str = ""
+    goal: str = ""
+    worktree: str = ""
+    """The place of its worktree of git; empty: it works in the workspace itself."""
+    branch: str = ""
     journal: str | None = None
     """Worker and fleet share no disk: the journal so far, and what is written is sent along."""
 

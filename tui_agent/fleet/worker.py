@@ -19,18 +19,19 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tui_agent.agents import worktrees
 from tui_agent.config.errors import ConfigError
 from tui_agent.config.settings import load_settings
 from tui_agent.core.names import unanswered
-from tui_agent.core.result import result_of
 from tui_agent.fleet import wire
 from tui_agent.fleet.row import row_of
-from tui_agent.headless import SERVERS_PATIENCE, HeadlessOperator
+from tui_agent.headless import SERVERS_PATIENCE, HeadlessOperator, outcome_of
 from tui_agent.models.choose import ModelByName
 from tui_agent.models.hosted import KeptHost
 from tui_agent.models.scenario_checks import ScenarioError
 from tui_agent.processes import lower_priority, own_pipes
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline, ServerReply
+from tui_agent.session.goal import Goal
 from tui_agent.session.opening import open_session
 from tui_agent.store.errors import SessionError
 from tui_agent.store.journal import JOURNAL_NAME, sessions_folder
@@ -120,7 +121,7 @@ class Run:
         """To the end. What goes wrong is sent."""
         try:
             await self._carry_out(scratch)
-        except (ConfigError, ScenarioError) as error:
+        except (ConfigError, ScenarioError, worktrees.WorktreeError) as error:
             self._send(wire.Failed(run=self.begin.run, why=str(error)))
         except SessionError as error:
             self._send(wire.Failed(run=self.begin.run, why=f"{error.what}: {error.why}"))
@@ -130,7 +131,12 @@ class Run:
 
     async def _carry_out(self, scratch: Path) -> None:
         begin = self.begin
-        settings = load_settings(begin.options, begin.config).replaced(step=False)
+        options = begin.options
+        if begin.worktree:
+            repository, place = load_settings(options, begin.config).workspace, Path(begin.worktree)
+            await asyncio.to_thread(worktrees.made, repository, place, begin.branch)
+            options = {**options, "workspace": begin.worktree}
+        settings = load_settings(options, begin.config).replaced(step=False)
         if begin.journal is not None:
             settings = settings.replaced(state_dir=scratch)
         session = await self._opened(settings)
@@ -140,6 +146,8 @@ class Run:
                 self.operator.approve_mode = settings.approve
                 self.operator.on_escalation = unanswered(policy, settings.on_escalation)
             session.mcp.connect(SERVERS_PATIENCE)
+            if begin.check:
+                session.set_goal(Goal(begin.check, begin.goal))
             if session.state.running:
                 session.go_on()
             elif session.state.run.outcome is None:
@@ -147,7 +155,7 @@ class Run:
             await session.wait()
         finally:
             await session.close()
-        result = result_of(session.state)
+        result = outcome_of(session)
         if session.runs.unprepared:
             result = result.failed(session.runs.unprepared)
         self._look()

@@ -137,6 +137,8 @@ class FleetScreen(DashboardScreen):
                 self.say(one_line(f"{arguments.tasks.name}:{line.line}: {line.why}", 300), "warning")
             self.fleet.changed = lambda _: self._run_changed()
             await self.fleet.run(opened.start)
+            if not self._left:
+                await opened.tell()
             if away is not None:
                 await away.close()
             if self.fleet.halted and not self._left:
