@@ -84,6 +84,12 @@ for step, value in play[min(attempt, len(play)) - 1]:
         record("user", [{{"type": "tool_result", "tool_use_id": call, "is_error": told, "content": words}}])
     elif step == "tokens":
         record("assistant", [{{"type": "text", "text": "so far"}}], usage={{"input_tokens": value, "output_tokens": 1}})
+    elif step == "raw":
+        open(session, "a").write(value)
+    elif step == "cut":
+        os.truncate(session, value)
+    elif step == "lie":
+        name = value
     elif step == "spawn":
         child = subprocess.Popen(["sleep", "600"], start_new_session=True)
         open(here + "/child", "w").write(str(child.pid))

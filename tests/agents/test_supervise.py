@@ -439,6 +439,33 @@ def test_a_sub_agent_that_died_is_named_and_its_parent_is_told(
         assert "look into h1-1 (API Error: 529 Overloaded)" in runs(home)[1]["argv"][-1]
 
 
+NEW_SHAPE = json.dumps({"v": 9, "kind": "turn", "content": {"text": "x"}}) + "\n"
+LIES: dict[str, tuple[list[Any], int, str]] = {
+    "an option in the place of a session": (
+        [("cut", 0), ("lie", "--dangerously-skip-permissions"), *OVERLOADED], 2, "cannot be called '--dangerously-",
+    ),
+    "a line that is torn while we read": (
+        [("raw", '{"type": "assis'), ("raw", "\n"), *OVERLOADED], 2, "resumed 1 time",
+    ),
+    "a file that is cut and written again": ([("fail", 1), ("cut", 0), *OVERLOADED], 2, "resumed 1 time"),
+    "a version that writes otherwise from now on": (
+        [("fail", 1), ("raw", NEW_SHAPE * 40), DONE], 1, "records are not read",
+    ),
+    "bytes of anything": ([("raw", "\x00\ud7ff{]" * 500 + "\n"), *OVERLOADED], 2, "resumed 1 time"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LIES)
+def test_records_that_lie_or_change_under_our_eyes_are_said_and_lose_nothing(
+    case: str, home: Path, supervise: Supervise
+) -> None:
+    play, attempts, said = LIES[case]
+    done = supervise([play, [DONE]])
+    assert (done.returncode, len(runs(home))) == (0, attempts), done.stderr
+    assert said in done.stderr
+    assert all(word != "--dangerously-skip-permissions" for word in runs(home)[-1]["argv"])
+
+
 @pytest.mark.parametrize(
     ("option", "play", "attempts", "said"),
     [

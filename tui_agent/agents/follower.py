@@ -58,6 +58,8 @@ class Stand(BaseModel):
     window: float | None = None
     """Percent of the window of use that are used up, as its records say."""
     lost: tuple[Lost, ...] = ()
+    loss: str = ""
+    """A sentence about records that are not understood; empty if they are."""
 
 
 class Follower:
@@ -165,4 +167,5 @@ def _stand(followed: Followed, told: list[events.VerdictReached | events.ToolSuc
         tokens=followed.tokens(),
         window=followed.window(),
         lost=followed.lost(),
+        loss="" if session is None else session.loss,
     )

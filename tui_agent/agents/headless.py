@@ -14,6 +14,11 @@ _END = 12
 """Lines of the output in which a fault stands that ended it."""
 
 
+def names_a_session(text: str) -> bool:
+    """Tell if a text can be the name of a session: an agent's model may have written it."""
+    return re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}", text) is not None
+
+
 def words(text: str) -> frozenset[str]:
     """The words of a text."""
     return frozenset(text.split())
@@ -45,7 +50,10 @@ class Headless:
     """The percent of its window of use that are used up, by a session's file and the time; None if nothing says so."""
 
     def goes_on(self, command: Sequence[str], program: int, session: str, prompt: str) -> list[str]:
-        """The command that goes on with what `command` left. `program`: the place of the agent's program in it."""
+        """The command that goes on with what `command` left. `program`: the place of the agent's program in it. What
+        cannot be the name of a session, as an option, is none: the newest session is taken.
+        """
+        session = session if names_a_session(session) else ""
         kept = [*command[: program + 1], *self._options(command[program + 1 :])]
         return [*kept, *self.resume(session, prompt)]
 

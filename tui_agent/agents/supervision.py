@@ -25,6 +25,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
 from tui_agent import processes
 from tui_agent.agents.check import checked
 from tui_agent.agents.follower import Follower
+from tui_agent.agents.headless import names_a_session
 from tui_agent.agents.leash import GRACE, Leashed, leashed
 from tui_agent.agents.night import TaskFolder, What
 from tui_agent.agents.notices import Notices
@@ -176,6 +177,7 @@ class Supervisor:
         self._began_at = self._clock.now()
         self._agreed = limits.on_limit == "wait"
         """It is agreed that limits are waited for."""
+        self._doubts: set[str] = set()
         self._open = ""
         """The reason why its work is not done."""
         self._named: set[str] = set()
@@ -254,9 +256,25 @@ class Supervisor:
             told = one_line(f"it is told: {words}", 300) if ended.advice else self._open
             self._note("resumed", text="after a fault of its model" if words is GO_ON else told)
             self.resumes += 1
-            session = self._headless.session_in(self._output()) or self._follower.stand.session
+            session = self._session()
             command = self._headless.goes_on(self._command, self._program, session, words)
             stdin = processes.DEVNULL
+
+    def _session(self) -> str:
+        """The session to go on with; empty for the newest one."""
+        named = [self._headless.session_in(self._output()), self._follower.stand.session]
+        for one in filter(None, named):
+            if names_a_session(one):
+                return one
+            self._say_doubt(f"its session cannot be called {one_line(one, 80)!r}; the newest is taken")
+        return ""
+
+    def _say_doubt(self, text: str) -> None:
+        """Say, once, what cannot be believed or read of the agent's records."""
+        if text and text not in self._doubts:
+            self._doubts.add(text)
+            self.say(text)
+            self._note("doubted", text=text)
 
     async def _undone(self) -> str:
         """What an agent is told that says that it is done; empty if it is. What a check proves, no sub-agent does."""
@@ -457,6 +475,7 @@ class Supervisor:
         await self._follower.end()
         self._say_unfollowed()
         self._say_lost()
+        self._say_doubt(self._follower.stand.loss)
         if self._follower.stand.replied:
             self._faults = self._faults.replied()
         if ended.decided is None and not ended.advice:
