@@ -11,14 +11,17 @@ from typing import Any
 
 import pytest
 
+from tests.ntfy_server import NtfyServer, ntfy_server
 from tests.runtime.session_harness import start_session
 from tests.scripted_model import scripted_model
-from tui_agent.config.sections import SandboxSettings
+from tui_agent.config.sections import NotifySettings, SandboxSettings
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.headless import run_headless
 from tui_agent.session.goal import Goal
 from tui_agent.store.journal import read_journal
+
+server = ntfy_server
 
 MISS = {"calls": [{"tool": "read_file", "args": {"path": "missing.txt"}}]}
 HANG = {"calls": [{"tool": "bash", "args": {"command": "sleep 600"}}]}
@@ -147,6 +150,16 @@ async def test_an_answer_is_sent_back_while_its_check_fails(
     assert [event.command for event in recorded if isinstance(event, events.OwnCommandEnded)] == [
         check
     ] * asked
+
+
+async def test_the_end_of_a_run_is_told_where_the_settings_say(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], server: NtfyServer
+) -> None:
+    notify = NotifySettings(webhook=f"{server.address}/hook")
+    settings = Settings(model="scripted", workspace=tmp_path, state_dir=tmp_path / "state", notify=notify)
+    assert await run_headless(settings, "go", model=scripted_model(["Done."])) == 0
+    assert [body["text"] for _, body in server.got] == ["answered: Done."]
+    assert capsys.readouterr().out.strip().endswith("Done.")
 
 
 async def test_a_signal_ends_a_check_that_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
+from tui_agent.agents.notices import tell
 from tui_agent.config.settings import Settings
 from tui_agent.core.events import Approval, ApprovalAsked, EscalationRaised, Outcome, ServerAsked
 from tui_agent.core.names import OnEscalation, unanswered
@@ -119,6 +120,10 @@ async def run_headless(
     if failure:
         result = result.failed(failure)
     shown.result(result)
+    where = Path(session.state.session.workspace).name
+    await tell(
+        settings, f"agent-tui run in {where}: ended", f"{result.outcome}: {result.reason or result.answer}"
+    )
     return _exit_code(result, outlet)
 
 

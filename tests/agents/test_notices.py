@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.agents.conftest import Supervise
-from tests.agents.test_supervise import DONE, LIMIT_OF_2_H, runs, simulated
+from tests.agents.test_supervise import DONE, LIMIT_OF_2_H, STUCK, runs, simulated
 from tests.ntfy_server import NtfyServer, ntfy_server
 from tui_agent.agents.notices import Notices
 from tui_agent.agents.waiting import Clock
@@ -250,6 +250,17 @@ def test_a_limit_is_agreed_to_from_away(
     assert (done.returncode, len(runs(home))) == (code, attempts)
     assert f"answered from away: {label}" in done.stderr
     assert "It can go on at" in server.asked()["message"]
+
+
+def test_a_stuck_agent_is_told_what_a_person_says_from_away(
+    home: Path, supervise: Supervise, server: NtfyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENT_TUI_NOTIFY__NTFY", f"{server.address}/nights")
+    monkeypatch.setenv("AGENT_TUI_NOTIFY__REPLIES", f"{server.address}/answers")
+    says = threading.Thread(target=lambda: server.publish("answers", f"{code_of(server)} use ninja"))
+    says.start()
+    assert supervise([STUCK, [DONE]]).returncode == 0
+    assert runs(home)[1]["argv"][-1] == "use ninja"
 
 
 def test_nothing_is_sent_unless_it_is_configured(supervise: Supervise, server: NtfyServer) -> None:

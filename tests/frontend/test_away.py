@@ -12,10 +12,12 @@ from tests.ntfy_server import NtfyServer, ntfy_server
 from tui_agent.agents.notices import Notices
 from tui_agent.agents.waiting import Clock
 from tui_agent.config.sections import NotifySettings
+from tui_agent.config.settings import Settings
 from tui_agent.core.events import ApprovalAsked, EscalationRaised
 from tui_agent.core.values import Reach
 from tui_agent.frontend.away import Away, answer, permission, words_of
 from tui_agent.frontend.operator import ConsoleOperator
+from tui_agent.frontend.startup import whoever_is_away
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply
 from tui_agent.store.redaction import Redactor
 
@@ -75,6 +77,12 @@ async def test_a_question_that_stands_open_is_answered_by_the_topic(
     assert await waits == (ApprovalReply("deny") if is_approval else EscalationReply("skip"))
     assert operator.questions == []
     await away.close()
+
+
+def test_nobody_is_away_unless_the_settings_say_how_they_are_reached(tmp_path: Path) -> None:
+    settings = Settings(workspace=tmp_path, state_dir=tmp_path)
+    assert whoever_is_away(settings) is None
+    assert whoever_is_away(settings.replaced(notify=NotifySettings(command=("say",)))) is not None
 
 
 async def test_nobody_is_told_of_what_is_answered_at_the_screen(server: NtfyServer, tmp_path: Path) -> None:

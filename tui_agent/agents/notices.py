@@ -19,6 +19,7 @@ from tui_agent.agents.leash import leashed
 from tui_agent.agents.outbox import Notice, Outbox
 from tui_agent.agents.waiting import Clock
 from tui_agent.config.sections import NotifySettings
+from tui_agent.config.settings import Settings
 from tui_agent.store.redaction import Redactor
 from tui_agent.terminal_text import one_line
 
@@ -145,6 +146,21 @@ class Notices:
                 self._outbox = None
                 self._say(f"notices that wait are not kept: {error.strerror or error}")
         return None
+
+
+def notices_of(settings: Settings, say: Callable[[str], None] = lambda _: None) -> Notices:
+    """The notices of these settings; what waits is kept in the state folder."""
+    redactor = Redactor.from_environment(os.environ)
+    return Notices(settings.notify, settings.state_dir / "notices", Clock(), say, redactor)
+
+
+async def tell(settings: Settings, title: str, text: str) -> None:
+    """Tell a person who is away of an end, if the settings say how."""
+    if settings.notify.reaches_out:
+        notices = notices_of(settings)
+        notices.begin()
+        notices.put(title, text)
+        await notices.close()
 
 
 def _ways(settings: NotifySettings) -> Iterator[tuple[str, Callable[[Notice], Awaitable[None]]]]:

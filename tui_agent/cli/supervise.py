@@ -16,12 +16,11 @@ from tui_agent.agents.dialect import Dialect
 from tui_agent.agents.dialects import DIALECTS
 from tui_agent.agents.follower import Follower
 from tui_agent.agents.night import Task, TaskFolder, new_night, night_of
-from tui_agent.agents.notices import HASTE, PATIENCE, Notices
+from tui_agent.agents.notices import HASTE, PATIENCE, Notices, notices_of
 from tui_agent.agents.shift import Shift, TasksError, laid_out, read_tasks
 from tui_agent.agents.supervision import INTERRUPTED, PARTIAL, Limits, Supervisor
 from tui_agent.agents.units import UNITS
-from tui_agent.agents.waiting import Clock, moment
-from tui_agent.cli.errors import UsageError
+from tui_agent.agents.waiting import moment
 from tui_agent.cli.options import (
     Parser,
     add_check_options,
@@ -34,7 +33,6 @@ from tui_agent.cli.options import (
 )
 from tui_agent.config.settings import Settings, load_settings, require_workspace
 from tui_agent.core.recovery.policy import preset
-from tui_agent.store.redaction import Redactor
 from tui_agent.terminal_text import one_line
 
 _EXAMPLE = """
@@ -152,8 +150,7 @@ def main(arguments: Sequence[str]) -> int:
     dialect, program = _agent(namespace.command)
     record = _record(namespace.record, dialect, namespace.command, settings, namespace.check)
     terminal = _Terminal() if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() else None
-    redactor = Redactor.from_environment(os.environ)
-    notices = Notices(settings.notify, settings.state_dir / "notices", Clock(), _say, redactor)
+    notices = notices_of(settings, _say)
     person = _Anybody(terminal, notices) if terminal is not None or notices.answers else None
     policy = preset(settings.policy, **settings.recovery.overrides())
     with Follower(dialect.name, settings.workspace, policy) as follower:

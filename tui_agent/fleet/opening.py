@@ -12,14 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.agents.waiting import Clock
+from tui_agent.agents.notices import tell
 from tui_agent.cluster import LOCAL, RemoteProcess, connected
 from tui_agent.config.settings import Settings, load_settings
 from tui_agent.fleet.fleet import Bounds, Fleet
 from tui_agent.fleet.hosts import LocalHost, RemoteHost, Start, WorkerProcess
 from tui_agent.fleet.kept import FleetRecord, kept_for
 from tui_agent.fleet.tasks import BadLine, FleetTask, read_tasks
-from tui_agent.store.redaction import Redactor
 
 if TYPE_CHECKING:
     from tui_agent.runtime.operator import Operator
@@ -51,18 +50,10 @@ class OpenFleet:
 
     async def tell(self) -> None:
         """Tell a person who is away that it has ended, if the settings say how."""
-        if not self.settings.notify.reaches_out:
-            return
-        from tui_agent.agents.notices import Notices
-
-        folder, redactor = self.settings.state_dir / "notices", Redactor.from_environment(os.environ)
-        notices = Notices(self.settings.notify, folder, Clock(), lambda _: None, redactor)
-        notices.begin()
         outcomes = Counter(str(run.outcome) for run in self.fleet.runs)
         counts = ", ".join(f"{number} {outcome}" for outcome, number in outcomes.items())
         title = "agent-tui fleet: " + ("halted" if self.fleet.halted else "ended")
-        notices.put(title, f"{self.fleet.halted} {counts}".strip())
-        await notices.close()
+        await tell(self.settings, title, f"{self.fleet.halted} {counts}".strip())
 
 
 @asynccontextmanager

@@ -7,19 +7,16 @@ What is dangerous, or does not fit into a notice, is not allowed from away. The 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.agents.notices import HASTE, LONGEST_TEXT, Notices
-from tui_agent.agents.waiting import Clock
+from tui_agent.agents.notices import HASTE, LONGEST_TEXT, Notices, notices_of
 from tui_agent.core.events import ApprovalAsked, EscalationRaised
 from tui_agent.frontend.lines import approval as approval_text
 from tui_agent.frontend.lines import escalation as escalation_text
 from tui_agent.frontend.operator import AnyQuestion, ApprovalQuestion, EscalationQuestion
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply
-from tui_agent.store.redaction import Redactor
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -35,10 +32,8 @@ _HOW = 150
 
 def away_of(settings: Settings) -> Away:
     """The person whom these settings reach."""
-    redactor = Redactor.from_environment(os.environ)
     # What cannot be sent is kept for the next start; there is no line at the screen to say it in.
-    notices = Notices(settings.notify, settings.state_dir / "notices", Clock(), lambda _: None, redactor)
-    return Away(notices, settings.workspace)
+    return Away(notices_of(settings), settings.workspace)
 
 
 class Away:
