@@ -14,7 +14,8 @@ import pytest
 from tests.agents.conftest import Supervise
 from tests.agents.test_supervise import DONE, LIMIT, OVERLOADED, runs, until
 from tui_agent.agents.morning import Report, as_html, as_markdown, as_text
-from tui_agent.agents.night import TaskFolder
+from tui_agent.agents.night import Night, Task, TaskFolder
+from tui_agent.agents.shift import Shift, TasksFile
 from tui_agent.cli import main, night
 
 HOLDS = ("write", ("state.txt", "1"))
@@ -54,7 +55,7 @@ def test_tasks_run_side_by_side_in_worktrees_that_are_kept_and_reported(
     home: Path, repository: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     plays = {"one": [[DONE], [HOLDS, DONE]], "two": [[("fail", 1), DONE, ("exit", 7)]]}
-    line = tasks(home, plays, "at_once = 2", "check = 'grep -q 1 state.txt'")
+    line = tasks(home, plays, "at_once = 2\nmax_resumes = 2", "check = 'grep -q 1 state.txt'")
     assert main(line) == 3
     assert not (repository / "state.txt").exists()
     for form in ("text", "markdown", "html"):
@@ -181,6 +182,47 @@ def test_no_form_of_the_report_is_broken_by_what_an_agent_said() -> None:
     assert "<script>" not in as_html("Night", tasks)
     assert as_markdown("Night", tasks).count("```") == 4
     assert "one" in as_text("Night", tasks)
+
+
+def ended(folder: TaskFolder, spent: float | None, resumes: int = 0) -> None:
+    for _ in range(resumes):
+        folder.add("resumed")
+    folder.add("ended", code=0, spent=spent)
+
+
+@pytest.mark.parametrize(
+    ("at_once", "others", "share"),
+    [
+        (1, {}, 20.0),
+        (2, {}, 10.0),
+        (1, {"one": 15.0}, 5.0),
+        (1, {"one": 15.0, "two": 5.0}, None),
+        (1, {"one": None}, 20.0 - 7.0),
+        (2, {"two": "runs"}, 13.0),
+        (4, {"one": 2.0, "two": "runs"}, 11.0 / 3),
+    ],
+)
+def test_all_tasks_of_a_night_together_pass_no_ceiling(
+    at_once: int, others: dict[str, Any], share: float | None, tmp_path: Path
+) -> None:
+    """Those that run, or whose cost nobody knows, were granted 7."""
+    folders = {
+        name: Night(tmp_path).folder(number, name) for number, name in enumerate(("one", "two", "new"), 1)
+    }
+    for name, folder in folders.items():
+        folder.keep(Task(name=name, agent="claude-code", command=("claude",), workspace="."))
+    given = TasksFile.model_validate(
+        {"tasks": [{"name": "a", "command": "claude"}], "at_once": at_once, "max_cost": 20, "max_resumes": 3}
+    )
+    shift = Shift(Night(tmp_path), given, ["--max-cost=50"], print)
+    for name, spent in others.items():
+        shift.granted[folders[name]] = {"max_cost": 7.0, "max_resumes": 0.0}
+        if spent != "runs":
+            ended(folders[name], spent, resumes=1)
+    found = shift._share(folders["new"])
+    assert (None if found is None else found["max_cost"]) == share
+    if share == 5.0 and found is not None:
+        assert found["max_resumes"] == 2
 
 
 COMMANDS = (("output", "less log"), ("diff", "git diff"), ("discard", "git worktree remove"))

@@ -46,6 +46,7 @@ class Entry(BaseModel, frozen=True):
     until: float | None = None
     """The end of a wait."""
     spent: float | None = None
+    tokens: int | None = None
     calls: int = 0
     failed: int = 0
 
@@ -114,6 +115,11 @@ class TaskFolder:
     def ended(self) -> Entry | None:
         """The end of the task; None if it is open."""
         return next((entry for entry in reversed(self.entries) if entry.what == "ended"), None)
+
+    @property
+    def resumes(self) -> int:
+        """Resumes so far."""
+        return sum(entry.what == "resumed" for entry in self.entries)
 
     @property
     def session(self) -> str:

@@ -13,7 +13,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -65,6 +65,11 @@ class TasksFile(BaseModel, frozen=True, extra="forbid"):
     remove: bool = False
     """A worktree is removed after success, if everything in it is committed; its branch stays."""
 
+    max_cost: Annotated[float, Field(gt=0)] | None = None
+    """USD for all tasks of the night together."""
+    max_tokens: Annotated[float, Field(gt=0)] | None = None
+    max_resumes: Annotated[int, Field(ge=0)] | None = None
+
     @field_validator("tasks")
     @classmethod
     def _have_names_of_their_own(cls, value: tuple[TaskGiven, ...]) -> tuple[TaskGiven, ...]:
@@ -111,6 +116,25 @@ def laid_out(night: Night, given: TasksFile, source: Path, agents: Sequence[str]
     keep_source(night, source)
 
 
+_CEILINGS = ("max_cost", "max_tokens", "max_resumes")
+"""Keys of the file that bound all tasks together, and options that bound each."""
+
+
+def _option(key: str) -> str:
+    return f"--{key.replace('_', '-')}="
+
+
+def _used(folder: TaskFolder, key: str, granted: float) -> float:
+    """What an ended task has used of a ceiling: all that it was granted, if nobody knows."""
+    end = folder.ended
+    if end is None:
+        return 0.0
+    if key == "max_resumes":
+        return folder.resumes
+    known = end.spent if key == "max_cost" else end.tokens
+    return granted if known is None else known
+
+
 @dataclass(frozen=True)
 class Shift:
     """The tasks of a night, while they run."""
@@ -122,6 +146,28 @@ class Shift:
     say: Callable[[str], None]
     until: float | None = None
     """The moment from which on none is begun, in seconds since 1970."""
+
+    granted: dict[TaskFolder, dict[str, float]] = field(default_factory=dict)
+    """What of the night's ceilings each task may use."""
+
+    def _share(self, folder: TaskFolder) -> dict[str, float] | None:
+        """What a task may use of the rest of the night's ceilings, so that all together pass none; None: nothing is left.
+
+        Tasks that run keep what they were granted, and one that ended counts with what it used, if that is known.
+        """
+        begun = [(one, grant) for one, grant in self.granted.items() if one != folder and one.ended is None]
+        places = max(1, self.given.at_once - len(begun))
+        shares: dict[str, float] = {}
+        for key in _CEILINGS:
+            if (ceiling := getattr(self.given, key)) is None:
+                continue
+            used = sum(_used(one, key, self.granted.get(one, {}).get(key, 0.0)) for one in self.night.tasks)
+            free = ceiling - used - sum(grant[key] for _, grant in begun)
+            own = [float(word.partition("=")[2]) for word in self.options if word.startswith(_option(key))]
+            shares[key] = max(0.0, min([free / places, *own[-1:]]))
+            if free <= 0 and key != "max_resumes":
+                return None
+        return shares
 
     async def run(self) -> bool:
         """Run what is open; True if all tasks of the night ended well. Cancellation ends all: a person stopped them."""
@@ -147,6 +193,10 @@ class Shift:
             if self.until is not None and time.time() >= self.until:
                 self.say(f"{task.name}: it stays open, its time is over (--until)")
                 return
+            if (share := self._share(folder)) is None:
+                self.say(f"{task.name}: it stays open, what the night may cost is used up")
+                return
+            self.granted[folder] = share
             place = Path(task.workspace)
             if task.repository:
                 try:
@@ -188,7 +238,11 @@ class Shift:
             f"--record={folder.path}",
             f"--workspace={task.workspace}",
         ]
-        command = [*ours, *self.options, *check, "--", *task.command]
+        shares = self.granted.get(folder, {})
+        bounds = [
+            f"{_option(key)}{int(most) if key == 'max_resumes' else most}" for key, most in shares.items()
+        ]
+        command = [*ours, *self.options, *bounds, *check, "--", *task.command]
         async with leashed(command, cwd=Path(task.workspace), env=os.environ) as running:
             # Opened here: what an agent writes is never read again by us.
             with (folder.path / OUTPUT).open("ab") as output:

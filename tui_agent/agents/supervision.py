@@ -188,10 +188,9 @@ class Supervisor:
         """The session that the record names."""
         self._notices = notices
         self._record = record
-        kept = record.entries if record is not None else ()
         self._cut_off = record.session if record is not None else ""
         """The session that was cut off with the process before; empty for none."""
-        self.resumes = sum(entry.what == "resumed" for entry in kept)
+        self.resumes = record.resumes if record is not None else 0
         self.interrupted = False
         """A signal ended it."""
         self.why = ""
@@ -344,6 +343,7 @@ class Supervisor:
             text=self.why,
             session=stand.session,
             spent=stand.spent if stand.path else None,
+            tokens=stand.tokens if stand.path else None,
             calls=stand.calls,
             failed=stand.failed,
         )
