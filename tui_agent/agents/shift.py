@@ -151,7 +151,7 @@ class Shift:
     """What of the night's ceilings each task may use."""
 
     def _share(self, folder: TaskFolder) -> dict[str, float] | None:
-        """What a task may use of the rest of the night's ceilings, so that all together pass none; None: nothing is left.
+        """What a task may use of the night's ceilings, so that all together pass none; None: nothing is left.
 
         Tasks that run keep what they were granted, and one that ended counts with what it used, if that is known.
         """
