@@ -156,6 +156,7 @@ class _HandOpened:
     session: HandSession
     settings: None = None
     scratch: None = None
+    away: None = None
 
     def clean_up(self) -> None:
         """Nothing was made."""
