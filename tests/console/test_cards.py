@@ -44,7 +44,7 @@ from tui_agent.frontend.lines.escalation import (
     title_of,
     tried,
 )
-from tui_agent.frontend.lines.passages import Passage
+from tui_agent.frontend.lines.passages import Passage, diff_passages
 from tui_agent.frontend.lines.styled import text_of
 
 
@@ -377,14 +377,35 @@ def test_long_commands_are_wrapped_at_words_and_numbered_files_show_their_lines(
     assert all(line.endswith((" ", "x")) for line in shown[:-2])
     diff = "--- a\n+++ b\n@@ -3,2 +3,3 @@\n x\n-y\n+z\n+" + "\n+" * 40 + "last"
     lines = [text_of(line) for line in CardBody(list(subject(diff, {}))).draw(60, 0)]
-    assert lines[2:6] == ["@@ -3,2 +3,3 @@", " 3  x", " 4 -y", " 4 +z"]
-    assert lines[6:] == ["⋯ 40 empty lines ⋯", "45 +last"]
+    assert lines == ["a → b", " 3  x", " 4 -y", " 4 +z", "⋯ 40 empty lines ⋯", "45 +last"]
     written = list(
         subject("This call would fail: no", {"path": "a.py", "content": "one\n\ttwo\n", "deep": {"a": [1]}})
     )
     text = "\n".join(passage.number + passage.text for passage in written)
     assert "content:\n1one\n2\ttwo" in text
     assert "\\n" not in text
+
+
+HUNK = "@@ -1 +1 @@\n-y\n+z"
+
+
+@pytest.mark.parametrize(
+    ("diff", "shown"),
+    [
+        (f"--- /dev/null\n+++ b/n.py\n{HUNK}", ["n.py · a new file", "1-y", "1+z"]),
+        (f"--- a/n.py\n+++ /dev/null\n{HUNK}", ["n.py · is deleted", "1-y", "1+z"]),
+        (f"--- a/n.py\n+++ b/n.py\n{HUNK}\n@@ -9 +9 @@ f()\n x", ["n.py", "1-y", "1+z", "⋯ f()", "9 x"]),
+        # A changed line may look like the head of a file.
+        (
+            f"--- a/n\n+++ b/n\n{HUNK}\n--- a/m\n+++ b/m\n{HUNK}",
+            ["n", "1-y", "1+z", "2--- a/m", "2+++ b/m", "⋯", "1-y", "1+z"],
+        ),
+        # What does not begin as a diff is shown as it is.
+        (f"patch:\n--- a/n\n+++ b/n\n{HUNK}", ["patch:", "--- a/n", "+++ b/n", "@@ -1 +1 @@", "1-y", "1+z"]),
+    ],
+)
+def test_a_diff_to_approve_names_its_files_and_numbers_its_lines(diff: str, shown: list[str]) -> None:
+    assert [passage.number + passage.text for passage in diff_passages(diff)] == shown
 
 
 def test_blanks_do_not_push_the_rest_out_of_sight() -> None:

@@ -178,6 +178,12 @@ async def test_what_was_typed_is_painted_before_a_whole_screen_that_has_changed(
         assert painted == [{prompt}]
         await console.until(lambda: len(painted) > 1)
         assert any(region.contains_region(whole) for region in painted[1])
+        # What has changed since the frame began is painted with the rest.
+        painted.clear()
+        screen.status.refresh()
+        screen._dirty_widgets.add(screen.status)
+        screen._compositor_refresh()
+        assert screen.status.region in painted[0]
         # Without a key, and where the focus is large itself, it is one frame.
         for typed, focused in ((False, screen.focused), (True, screen.query_one(ConversationPane))):
             screen.set_focus(focused)

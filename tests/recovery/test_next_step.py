@@ -222,13 +222,13 @@ def test_a_number_is_stated_only_where_it_holds_for_strong_and_weak_models() -> 
 
 def test_the_words_say_what_is_known_and_a_number_only_with_what_it_rests_on() -> None:
     likely = after([ok()])
-    assert likely.words == f"about 90 in 100 next steps work, in {likely.samples:,} recorded cases like this"
+    assert likely.words == f"90 in 100 next steps work, in {likely.samples:,} recorded cases like this"
     assert likely.samples > 1_000
     assert after([ok()], [fail("b")]).words == ""
     words = after(*([fail(str(number))] for number in range(9))).words
-    assert re.fullmatch(r"about \d in 100 next steps work, in [\d,]+ recorded cases like this", words)
+    assert re.fullmatch(r"\d in 100 next steps work, in [\d,]+ recorded cases like this", words)
     rare = NextStep(chance=0.01, stall=4, cause=Cause.INFRASTRUCTURE, successes=1_000)
-    assert rare.words == "about 1 in 100 next steps work, by the recorded runs"
+    assert rare.words == "1 in 100 next steps work, by the recorded runs"
 
 
 def test_a_low_chance_that_is_stated_holds_in_every_set_of_recorded_runs() -> None:

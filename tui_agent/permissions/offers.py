@@ -131,6 +131,8 @@ def in_short(texts: Sequence[str]) -> str:
 def called(texts: Sequence[str]) -> str:
     """Name what rules that allow cover, as short as a choice needs it: `all "pytest …"`, `this command`."""
     rules = [parse_rule(Decision.ALLOW, text, "") for text in texts]
+    if all(rule.tool in WRITES and rule.covers_all for rule in rules):
+        return "all edits here"
     if any(rule.tool == COMMAND_TOOL and rule.covers_all for rule in rules):
         return "every command, whatever it does"
     if all(rule.tool == COMMAND_TOOL for rule in rules):

@@ -78,7 +78,7 @@ class Choices(Widget, can_focus=True):
         self._at_once = at_once
         self._off = False
         """Something was typed here that is no choice."""
-        self.choices = tuple(choice._replace(label=one_line(choice.label, 200)) for choice in choices)
+        self.choices = tuple(_safe(choice) for choice in choices)
         self.chosen = 0
         self._typed_on = False
         """A text was begun here: until the focus is back, every further key belongs to it."""
@@ -88,7 +88,7 @@ class Choices(Widget, can_focus=True):
         self._places: list[ChipPlace] = []
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return height(self._laid_out(width))
+        return height(self._laid_out(width)[1])
 
     def fit(self, rows: int, width: int) -> int:
         """Take at most so many rows if that can be: labels are shortened, then left out. Gives the rows that
@@ -96,7 +96,7 @@ class Choices(Widget, can_focus=True):
         """
         self._rows = rows
         self.refresh(layout=True)
-        return height(self._laid_out(width))
+        return height(self._laid_out(width)[1])
 
     @property
     def current(self) -> Choice:
@@ -115,15 +115,15 @@ class Choices(Widget, can_focus=True):
 
     def rename(self, choices: Sequence[Choice]) -> None:
         """Give the choices other words; their keys stay."""
-        self.choices = tuple(choice._replace(label=one_line(choice.label, 200)) for choice in choices)
+        self.choices = tuple(_safe(choice) for choice in choices)
         self.refresh(layout=True)
 
     def whole(self, key: str) -> bool:
         """Tell whether all words of a choice are on the screen."""
-        laid_out = zip(self.choices, self._laid_out(self.size.width), strict=True)
+        labels, places = self._laid_out(self.size.width)
         return any(
-            choice.key == key and place.end - place.start == cell_len(f" {key} {choice.label} ")
-            for choice, place in laid_out
+            choice.key == key and place.end - place.start == cell_len(f" {key} {label} ")
+            for choice, label, place in zip(self.choices, labels, places, strict=True)
         )
 
     def step(self, step: int) -> None:
@@ -133,28 +133,36 @@ class Choices(Widget, can_focus=True):
         self.chosen = (self.chosen + step) % len(self.choices)
         self.refresh()
 
-    def _laid_out(self, width: int) -> list[ChipPlace]:
-        full = [min(width, cell_len(f" {choice.key} {choice.label} ")) for choice in self.choices]
-        short = [min(length, max(6, width // 3)) for length in full]
+    def _laid_out(self, width: int) -> tuple[list[str], list[ChipPlace]]:
+        """Give labels and places. If the rows are too few, labels are short, then cut, then left out."""
+        long = [choice.label for choice in self.choices]
+        short = [choice.short or choice.label for choice in self.choices]
+        for labels in (long, short):
+            whole = [
+                min(width, cell_len(f" {choice.key} {label} "))
+                for choice, label in zip(self.choices, labels, strict=True)
+            ]
+            places = flow(whole, width)
+            if not self._rows or height(places) <= self._rows:
+                return labels, places
+        cut = [min(length, max(6, width // 3)) for length in whole]
         bare = [cell_len(choice.key) + 2 for choice in self.choices]
-        places = flow(full, width)
-        for lengths in (short, bare):
-            if self._rows and height(places) > self._rows:
-                places = flow(lengths, width)
-        return places
+        places = flow(cut, width)
+        return short, places if height(places) <= self._rows else flow(bare, width)
 
     def render(self) -> Content:
         """The choices; the chosen one stands out while the card can be answered."""
-        self._places = self._laid_out(self.size.width)
+        labels, self._places = self._laid_out(self.size.width)
         chips: list[Content] = []
-        for number, (choice, place) in enumerate(zip(self.choices, self._places, strict=True)):
+        laid_out = zip(self.choices, labels, self._places, strict=True)
+        for number, (choice, words_of, place) in enumerate(laid_out):
             current = number == self.chosen and (self.has_focus or self.marked)
             sign = MARK if current and self.marked else " "
             ground = "on $primary" if current else "" if self.dim else "on $surface-active"
             words = "bold $text" if current else "$muted" if self.dim else "$foreground"
             key = "bold $text" if current else "$muted" if self.dim else "bold $accent"
             room = place.end - place.start - cell_len(choice.key) - 1
-            label = Content(f" {choice.label} " if room > 1 else " ").truncate(room, ellipsis=True)
+            label = Content(f" {words_of} " if room > 1 else " ").truncate(room, ellipsis=True)
             chips.append(
                 Content.assemble(
                     (f"{sign}{choice.key}", f"{key} {ground}"), label.stylize(f"{words} {ground}")
@@ -231,10 +239,11 @@ class Choices(Widget, can_focus=True):
             self.mark("")
 
     def _move_line(self, step: int) -> None:
-        line, start, _ = self._laid_out(self.size.width)[self.chosen]
+        _, places = self._laid_out(self.size.width)
+        line, start, _ = places[self.chosen]
         there = [
             (abs(column - start), number)
-            for number, (other, column, _) in enumerate(self._laid_out(self.size.width))
+            for number, (other, column, _) in enumerate(places)
             if other == line + step
         ]
         if there:
@@ -249,3 +258,7 @@ class Choices(Widget, can_focus=True):
             if place.holds(event):
                 event.stop()
                 self.post_message(self.Picked(choice.value))
+
+
+def _safe(choice: Choice) -> Choice:
+    return choice._replace(label=one_line(choice.label, 200), short=one_line(choice.short, 200))

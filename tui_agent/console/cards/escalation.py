@@ -22,7 +22,7 @@ from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
 from tui_agent.console.looks.hints import key_line
 from tui_agent.console.panes.pane import Asked
-from tui_agent.core.names import ABOUT_BUDGET, ABOUT_PLAN, ABOUT_STEPS
+from tui_agent.core.names import ABOUT_BUDGET, ABOUT_PLAN, ABOUT_STEPS, OF_NO_FAILURE
 from tui_agent.frontend.commands.dispatch import is_command
 from tui_agent.frontend.lines.escalation import Detail, EarlierFailure, choices_for, folds, subject, title_of
 from tui_agent.frontend.lines.passages import Choice
@@ -42,6 +42,9 @@ class EscalationCard(Card):
         border-title-color: $error;
         &.-armed:focus-within { border: round $error; }
         &.-bare { border-top: round $error; }
+        &.-calm { border: round $accent 60%; border-title-color: $accent; }
+        &.-calm.-armed:focus-within { border: round $accent; }
+        &.-calm.-bare { border: none; border-top: round $accent; }
         & AnswerField { margin-top: 1; background: $background; }
         &.-bare AnswerField { display: none; }
         &.-bare.-answering AnswerField { display: block; }
@@ -62,6 +65,7 @@ class EscalationCard(Card):
 
     def __init__(self, question: EscalationQuestion, attempts: Sequence[EarlierFailure]) -> None:
         super().__init__(question, title_of(question.asked), question.asked.rule)
+        self.set_class(question.asked.source in OF_NO_FAILURE, "-calm")
         self._attempts = attempts
         self._detail: Detail = "around"
 

@@ -7,8 +7,11 @@ What the detectors count stands in *Why* (`frontend.why`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
 
 from tui_agent.console.looks.pane_facts import PaneFacts
 from tui_agent.console.panes.pane import StatePane, newest_rule, not_used
@@ -16,7 +19,7 @@ from tui_agent.core.badge import badge_of
 from tui_agent.frontend.lines import outlook
 from tui_agent.frontend.lines.glyphs import BADGES, SPARKS
 from tui_agent.frontend.lines.outlook import confidence_role
-from tui_agent.frontend.lines.styled import Line, Span, clip, fit, justified, width_of, wrap
+from tui_agent.frontend.lines.styled import ELLIPSIS, Line, Span, breaks, clip, fit, justified, width_of
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -27,6 +30,11 @@ _WIDEST, _HIGHEST = 3, 4
 """Cells that one point of the course may take, and rows of the whole."""
 _LEAST_GAUGE = 10
 """Cells that a gauge needs."""
+_BEFORE_ANY_STEP = "up with each step that works"
+_INDENT = 2
+"""Cells before the further rows of a ground."""
+_CLAUSE = re.compile("[,:;] ")
+"""The end of a clause, at which a ground may be cut."""
 
 
 def chart(history: list[float], width: int, rows: int) -> list[Line]:
@@ -133,21 +141,40 @@ def _grounds(state: RunState) -> Iterator[tuple[Span, str]]:
 
 
 def _ground_lines(grounds: tuple[tuple[Span, str], ...], width: int, rows: int) -> list[Line]:
-    """Draw each ground in a line, and whole if there are rows for that."""
-    whole = [wrap(sign.text + one_line(text), width) for sign, text in grounds]
-    if sum(map(len, whole)) > rows:
-        whole = [[fit(sign.text + one_line(text), width)] for sign, text in grounds]
+    """Draw each ground in a line; rows that are left go to the longer ones, the gravest first."""
+    lines: list[Line] = []
+    spare = max(0, rows - len(grounds))
+    for sign, text in grounds:
+        drawn = _ground(sign, one_line(text), width, 1 + spare)
+        spare -= len(drawn) - 1
+        lines += drawn
+    return lines
+
+
+def _ground(sign: Span, text: str, width: int, rows: int) -> list[Line]:
+    """Draw a ground in at most so many rows, those after the first indented."""
+    whole = sign.text + text
+    later = width - _INDENT
+    pieces = [whole[start:end] for start, end in breaks(whole, width, later)]
+    if len(pieces) > rows:
+        start = breaks(whole, width, later)[rows - 1][0]
+        pieces[rows - 1 :] = [_cut(whole[start:], width if rows == 1 else later)]
+    first, *others = pieces
     return [
-        (Span(piece[: len(sign.text)], sign.style), Span(piece[len(sign.text) :]))
-        if not number
-        else (Span(piece),)
-        for (sign, _), pieces in zip(grounds, whole, strict=True)
-        for number, piece in enumerate(pieces)
+        (sign, Span(first[len(sign.text) :])),
+        *((Span(" " * _INDENT), Span(piece)) for piece in others),
     ]
 
 
+def _cut(text: str, width: int) -> str:
+    """Cut a text at the end of a clause if that keeps half of the room, else at any letter."""
+    ends = [clause.start() for clause in _CLAUSE.finditer(text) if cell_len(text[: clause.start()]) < width]
+    kept = text[: ends[-1]] if ends else ""
+    return f"{kept}{ELLIPSIS}" if cell_len(kept) >= width // 2 else fit(text, width)
+
+
 def _gauge(recovery: RecoveryState, badge: str, width: int) -> list[Line]:
-    """Draw the figure, its gauge and the badge; below the gauge's marks what they stand for."""
+    """Draw the figure, its gauge and the badge; below them what the marks stand for, before any step what moves it."""
     figure, policy = outlook.figure(recovery), recovery.policy
     worn = Span(f" {badge} ", f"{BADGES[badge]} reverse bold")
     number = Span(f"{figure.span.text} ", f"{figure.span.style} bold")
@@ -155,8 +182,9 @@ def _gauge(recovery: RecoveryState, badge: str, width: int) -> list[Line]:
     if room < _LEAST_GAUGE:
         return [justified((number,), (worn,), width)]
     bar = outlook.gauge(figure.value, room, [at for at, _ in outlook.marks(policy)])
-    below = Span(" " * len(number.text) + outlook.scale(policy, room), "muted")
-    return [(number, *bar, Span(" "), worn), (below,)]
+    begun = len(outlook.course(recovery)) > 1
+    below = " " * len(number.text) + outlook.scale(policy, room) if begun else fit(_BEFORE_ANY_STEP, width)
+    return [(number, *bar, Span(" "), worn), (Span(below, "muted"),)]
 
 
 def _course(history: list[float], width: int, rows: int) -> list[Line]:

@@ -203,7 +203,7 @@ class RingPane(StatePane):
 
     def _age(self, slot: RingSlot, width: int) -> Span:
         past = max(0, self._iteration - slot.iteration)
-        steps = counted(past, "step") if past else "now"
+        steps = f"{counted(past, 'step')} ago" if past else "now"
         passed = seconds(float(int(max(0.0, self._now - slot.at)))).replace(".0", "") if slot.at else ""
         return Span(f"{steps} · {passed}" if width >= _WIDE and passed else steps, "muted")
 

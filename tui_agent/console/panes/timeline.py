@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _BADGE = 9
 _DETAIL_ROWS = 6
+_WITH_WORDS, _WITH_TIMES = 34, 52
+"""Cells from which a line has its step and its kind in a word beside the sign, and from which it has its time."""
 
 
 class TimelinePane(StatePane):
@@ -144,13 +146,13 @@ class TimelinePane(StatePane):
     def _row(self, line: TimelineLine, width: int, current: bool) -> Line:
         sign = _sign(line)
         spans: list[Span] = []
-        if width >= 34:
+        if width >= _WITH_WORDS:
             iteration = str(line.iteration) if line.iteration else ""
             spans.append(Span(pad_left(iteration, 3) + " ", "muted"))
-        if width >= 52:
+        if width >= _WITH_TIMES:
             spans.append(Span(pad_left(_when(line), 7) + " ", "muted"))
         spans.append(Span(f"{sign.glyph} ", f"{sign.role} bold"))
-        if width >= 24:
+        if width >= _WITH_WORDS:
             spans.append(Span(pad(sign.word, _BADGE) + " ", sign.role))
         loud = line.kind == "outcome" or (line.level is not None and line.level.rank >= 3)
         spans.append(Span(line.in_a_line, "bold" if loud else ""))

@@ -144,6 +144,8 @@ class SparingScreen(Screen[None]):
         self._paint_due = self._laying_out
         if self._laying_out:
             return
+        # Textual then forgets which widgets have changed; some may have since it asked where they are.
+        self._compositor.update_widgets(self._dirty_widgets)
         rest = self._all_but_what_was_typed() if self._typed and self.is_current else set()
         self._typed = False
         super()._compositor_refresh()

@@ -172,7 +172,7 @@ class NextStep:
             return ""
         share = min(99, max(1, round(100 * self.stated)))
         rests = f"in {self.samples:,} recorded cases like this" if self.samples else "by the recorded runs"
-        return f"about {share} in 100 next steps work, {rests}"
+        return f"{share} in 100 next steps work, {rests}"
 
     # --- folding ---------------------------------------------------------------------------------------------
 

@@ -94,8 +94,9 @@ def choices(asked: ApprovalAsked, rules: Sequence[str]) -> Iterable[Choice]:
     if rules:
         name = called(rules)
         short = name if len(name) <= _LONGEST_RULE else f"{name[:_LONGEST_RULE]}…"
-        yield Choice("a", f"{short} till the end of the session", "session", lasting=True)
-        yield Choice("w", "… in this folder for good", "always", lasting=True)
+        till = f"{short} till the end of the session"
+        yield Choice("a", till, "session", lasting=True, short=f"{short} this session")
+        yield Choice("w", "… in this folder for good", "always", lasting=True, short="… here for good")
         yield Choice("n", "no", "deny")
         yield Choice("e", "edit", "edit")
         yield Choice("g", "… everywhere", "everywhere", lasting=True)

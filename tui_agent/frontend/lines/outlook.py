@@ -31,8 +31,10 @@ LOW, HIGH = 0.3, 0.7
 
 
 def confidence_role(value: float) -> str:
-    """Choose the role of a confidence in [0, 1]: the same wherever it is shown."""
-    return "error" if value < LOW else "warn" if value < HIGH else "ok"
+    """Choose the role of a confidence in [0, 1], the same wherever it is shown: between the marks it is no colour's
+    matter.
+    """
+    return "error" if value < LOW else "" if value < HIGH else "ok"
 
 
 def trend(history: Sequence[float], value: float) -> str:

@@ -57,18 +57,48 @@ _ROLES = {
 
 
 def _diff_lines(text: str) -> Iterable[Passage]:
+    """Draw a diff with the numbers of its lines, and with the file's name for its head. Further heads stay as they are:
+    a changed line may look like one.
+    """
+    head = _HEAD.match(text)
+    if head is not None:
+        yield Passage(_file_named(head[1], head[2]), "bold", verbatim=True)
+        text = text[head.end() :]
+    yield from _numbered_diff(text, named=head is not None)
+
+
+def _numbered_diff(text: str, *, named: bool) -> Iterable[Passage]:
+    """Draw hunks; below a file's name the head of a hunk says no more than the numbers of its lines."""
     old = new = 0
-    for line in text.split("\n"):
+    for place, line in enumerate(text.split("\n")):
         sign = line[:1]
         hunk = _HUNK.match(line)
         number, role = "", "muted"
         if hunk is not None:
             old, new = int(hunk[1]), int(hunk[2])
+            line = f"⋯{line[hunk.end() :]}" if named else line
+            if named and not place and line == "⋯":
+                continue
         elif old or new:
             role = _ROLES.get(sign, "code")
             number = str(old if sign == "-" else new) if sign in {"+", "-", " "} else ""
             old, new = old + (sign in {"-", " "}), new + (sign in {"+", " "})
         yield Passage(line, role, verbatim=True, number=number)
+
+
+def _file_named(old: str, new: str) -> str:
+    """Name the file that a diff is about, and say if it comes, goes or moves."""
+    if old == _NOWHERE:
+        return f"{new.removeprefix('b/')} · a new file"
+    if new == _NOWHERE:
+        return f"{old.removeprefix('a/')} · is deleted"
+    before, after = old.removeprefix("a/"), new.removeprefix("b/")
+    return after if before == after else f"{before} → {after}"
+
+
+_HEAD = re.compile(r"--- (.*)\n\+\+\+ (.*)\n(?=@@ -\d)")
+"""The head of a file: its old name and its new one."""
+_NOWHERE = "/dev/null"
 
 
 _MOST_EMPTY = 4
@@ -92,12 +122,15 @@ def blanks_said(text: str) -> str:
 
 
 class Choice(NamedTuple):
-    """A choice: the key that takes it, its label, and its value. `lasting`: it leaves a rule behind."""
+    """A choice: the key that takes it, its label, and its value. `lasting`: it leaves a rule behind. `short`: a label
+    that says the same in less room.
+    """
 
     key: str
     label: str
     value: str
     lasting: bool = False
+    short: str = ""
 
 
 def is_plain(value: object) -> bool:
