@@ -33,8 +33,8 @@ _LEAST_GAUGE = 10
 _BEFORE_ANY_STEP = "up with each step that works"
 _INDENT = 2
 """Cells before the further rows of a ground."""
-_CLAUSE = re.compile("[,:;] ")
-"""The end of a clause, at which a ground may be cut."""
+_CLAUSE, _KEPT = re.compile("[,:;] "), 0.6
+"""The end of a clause, and the share of the room that a ground must keep to be cut there."""
 
 
 def chart(history: list[float], width: int, rows: int) -> list[Line]:
@@ -167,10 +167,10 @@ def _ground(sign: Span, text: str, width: int, rows: int) -> list[Line]:
 
 
 def _cut(text: str, width: int) -> str:
-    """Cut a text at the end of a clause if that keeps half of the room, else at any letter."""
+    """Cut a text at the end of a clause if that keeps most of the room, else at any letter."""
     ends = [clause.start() for clause in _CLAUSE.finditer(text) if cell_len(text[: clause.start()]) < width]
     kept = text[: ends[-1]] if ends else ""
-    return f"{kept}{ELLIPSIS}" if cell_len(kept) >= width // 2 else fit(text, width)
+    return f"{kept}{ELLIPSIS}" if cell_len(kept) >= _KEPT * width else fit(text, width)
 
 
 def _gauge(recovery: RecoveryState, badge: str, width: int) -> list[Line]:

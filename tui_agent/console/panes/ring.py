@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _FLASHES = 6
 _FLASH_SECONDS = 0.18
-_WIDE = 58
-"""Cells from which kinds and times stand in words."""
+_ROOMY, _WIDE = 34, 58
+"""Cells from which an age is said as one, and from which kinds and times stand in words."""
 _MOST_OF_NEWEST = 3
 """Rows for what the newest failure says."""
 
@@ -203,7 +203,7 @@ class RingPane(StatePane):
 
     def _age(self, slot: RingSlot, width: int) -> Span:
         past = max(0, self._iteration - slot.iteration)
-        steps = f"{counted(past, 'step')} ago" if past else "now"
+        steps = counted(past, "step") + (" ago" if width >= _ROOMY else "") if past else "now"
         passed = seconds(float(int(max(0.0, self._now - slot.at)))).replace(".0", "") if slot.at else ""
         return Span(f"{steps} · {passed}" if width >= _WIDE and passed else steps, "muted")
 
