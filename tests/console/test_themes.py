@@ -16,6 +16,7 @@ from tui_agent.console.looks.themes import (
     read_theme,
     read_themes,
     role_defaults,
+    textuals_own,
     theme_folders,
 )
 from tui_agent.console.panes.strips import Palette
@@ -72,12 +73,44 @@ def test_text_is_legible_on_its_ground(name: str) -> None:
     weak = []
     for role in [*(role for role in ROLES if not role.endswith("background") and role != "faint"), "error"]:
         colour = Color.parse(variables[role])
-        grounds = (theme.background or "", variables.get(GROUNDS.get(role, ""), ""))
+        own = variables.get(GROUNDS.get(role, ""), "")
+        grounds = (theme.background or "", theme.surface or "", theme.panel or "", own)
         ratios = (
             (role, ground, round(contrast(colour, Color.parse(ground)), 2)) for ground in grounds if ground
         )
         weak.extend(ratio for ratio in ratios if ratio[2] < least)
     assert weak == []
+
+
+TEXTUALS = {theme.name: theme for theme in textuals_own() if not theme.ansi}
+
+
+@pytest.mark.parametrize("name", sorted(TEXTUALS))
+def test_textuals_own_themes_are_made_legible(name: str) -> None:
+    """Every role and voice on every ground of the screen, and on its own."""
+    theme = TEXTUALS[name]
+    colours = {**theme.to_color_system().generate(), **theme.variables}
+    screen = [colours[ground] for ground in ("background", "surface", "panel", "surface-active")]
+    voices = ("primary", "secondary", "accent", "success", "warning", "error", "foreground")
+    roles = [role for role in ROLES if not role.endswith("background") and role != "faint"]
+    weak = {
+        (role, ground): round(ratio, 2)
+        for role in (*voices, *roles)
+        for ground in (*screen, *filter(None, [colours.get(GROUNDS.get(role, ""))]))
+        if (ratio := contrast(Color.parse(colours[role]), Color.parse(ground))) < 4.5
+    }
+    assert weak == {}
+
+
+def test_a_theme_of_ones_own_keeps_what_it_says_and_the_rest_is_made_legible(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'primary = "#ffff00"\nbackground = "#ffffff"\ndark = false\n[variables]\nwarn = "#eeee00"\n'
+    )
+    theme = read_theme(path)
+    assert (theme.primary, theme.variables["warn"]) == ("#ffff00", "#eeee00")
+    assert contrast(Color.parse(theme.variables["model"]), Color.parse("#ffffff")) >= 4.5
+    assert theme.variables.keys() >= ROLES.keys()
 
 
 @pytest.mark.parametrize("name", OURS)

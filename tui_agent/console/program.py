@@ -28,6 +28,7 @@ from tui_agent.console.looks.themes import (
     read_theme,
     role_defaults,
     theme_folders,
+    with_roles,
 )
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.tabs import toasts
@@ -131,6 +132,7 @@ class ConsoleApp(SessionApp):
         + """
     LinePane:focus:nocolor, Prompt:focus:nocolor, PromptOutline:nocolor, ConversationFrame:focus-within:nocolor,
     Card:focus-within:nocolor { border: heavy $accent; }
+    TextArea:light .text-area--cursor { background: $foreground 85%; }
     ConversationPane:focus:nocolor, FilePane:focus:nocolor, CardBody:nocolor { border: none; }
     CommandPalette {
         & > Vertical {
@@ -311,7 +313,7 @@ def first_theme(arguments: ConsoleArguments, *, few_colours: bool = False) -> Th
             with suppress(ThemeError):
                 return read_theme(folder / f"{name}.toml")
         if name in BUILTIN_THEMES:
-            return BUILTIN_THEMES[str(name)]
+            return with_roles(BUILTIN_THEMES[str(name)])
     raise FileNotFoundError(
         f"The theme {DEFAULT_THEME} is missing: the installation is incomplete. Install again."
     )

@@ -137,18 +137,19 @@ class Choices(Widget, can_focus=True):
         """Give labels and places. If the rows are too few, labels are short, then cut, then left out."""
         long = [choice.label for choice in self.choices]
         short = [choice.short or choice.label for choice in self.choices]
-        for labels in (long, short):
-            whole = [
-                min(width, cell_len(f" {choice.key} {label} "))
-                for choice, label in zip(self.choices, labels, strict=True)
-            ]
-            places = flow(whole, width)
-            if not self._rows or height(places) <= self._rows:
-                return labels, places
-        cut = [min(length, max(6, width // 3)) for length in whole]
+        whole, brief = self._lengths(long, width), self._lengths(short, width)
+        cut = [min(length, max(6, width // 3)) for length in brief]
+        places = flow(whole, width)
+        if not self._rows or height(places) <= self._rows:
+            return long, places
         bare = [cell_len(choice.key) + 2 for choice in self.choices]
-        places = flow(cut, width)
-        return short, places if height(places) <= self._rows else flow(bare, width)
+        tried = (flow(lengths, width) for lengths in (brief, cut))
+        return short, next((places for places in tried if height(places) <= self._rows), flow(bare, width))
+
+    def _lengths(self, labels: Sequence[str], width: int) -> list[int]:
+        """Count the cells of the choices with these labels."""
+        chips = (f" {choice.key} {label} " for choice, label in zip(self.choices, labels, strict=True))
+        return [min(width, cell_len(chip)) for chip in chips]
 
     def render(self) -> Content:
         """The choices; the chosen one stands out while the card can be answered."""

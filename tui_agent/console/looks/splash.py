@@ -79,7 +79,7 @@ class PromptOutline(Widget):
         }
         &:ansi { text-style: dim; }
         &:ansi .cursor { text-style: reverse; }
-        &:light .cursor { color: $text 90%; background: $foreground 70%; }
+        &:light .cursor { color: $text 90%; background: $foreground 85%; }
     }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {"cursor"}

@@ -16,7 +16,7 @@ from textual.app import App
 from textual.color import Color
 from textual.widget import Widget
 
-from tui_agent.console.looks.themes import read_themes, theme_folders, user_theme_folder
+from tui_agent.console.looks.themes import read_themes, textuals_own, theme_folders, user_theme_folder
 
 if TYPE_CHECKING:
     from textual.css.stylesheet import Stylesheet
@@ -55,8 +55,9 @@ class ThemedApp(App[None]):
 
     async def learn_themes(self) -> None:
         """Read all other themes; a file that is wrong is named and left out."""
+        others = await asyncio.to_thread(lambda: list(textuals_own()))
         themes, problems = await asyncio.to_thread(lambda: read_themes(theme_folders()))
-        for theme in themes.values():
+        for theme in (*others, *themes.values()):
             self.register_theme(theme)
         own = {theme.stem for theme in user_theme_folder().glob("*.toml")}
         self.theme_sources = {name: "yours" if name in own else "agent-tui" for name in themes}

@@ -7,13 +7,16 @@ of Textual's. A wrong key or value is named with the file, the key and what is a
 from __future__ import annotations
 
 import tomllib
-from dataclasses import fields
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from platformdirs import user_config_path
 from textual.color import Color, ColorParseError
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
+
+from tui_agent.console.looks.legible import legible
 
 DEFAULT_THEME = "agent-dark"
 
@@ -127,7 +130,13 @@ def parse_theme(data: dict[str, Any], path: Path) -> Theme:
             )
         if key in ROLES:
             _check_colour(f"variables.{key}", value, path)
-    return Theme(**{**data, "variables": {**_role_defaults(data), **variables}})
+    theme = Theme(**{**data, "variables": variables})
+    return replace(theme, variables={**role_defaults(theme), **variables})
+
+
+def textuals_own() -> Iterator[Theme]:
+    """Give Textual's own themes our roles."""
+    return map(with_roles, BUILTIN_THEMES.values())
 
 
 def _check(key: str, value: Any, path: Path) -> None:
@@ -163,15 +172,14 @@ def _is_colour(value: str) -> bool:
     return True
 
 
-def _role_defaults(data: dict[str, Any]) -> dict[str, str]:
-    """Roles that a file leaves out, from the colours that it gives."""
-    primary = data["primary"]
-    success, warning = data.get("success", primary), data.get("warning", primary)
-    error, accent = data.get("error", warning), data.get("accent", primary)
-    secondary, foreground = data.get("secondary", primary), data.get("foreground", primary)
-    surface = data.get("surface", data.get("background", ""))
-    quiet = "ansi_bright_black" if data.get("ansi") else _blend(foreground, data.get("background"), 0.42)
-    fainter = "ansi_bright_black" if data.get("ansi") else _blend(foreground, data.get("background"), 0.68)
+def _role_defaults(colours: dict[str, Any]) -> dict[str, str]:
+    """Make roles of the colours of a theme."""
+    primary, secondary, accent = colours["primary"], colours["secondary"], colours["accent"]
+    success, warning, error = colours["success"], colours["warning"], colours["error"]
+    foreground, background, surface = colours["foreground"], colours["background"], colours["surface"]
+    ansi = colours["ansi"]
+    quiet = "ansi_bright_black" if ansi else _blend(foreground, background, 0.42)
+    fainter = "ansi_bright_black" if ansi else _blend(foreground, background, 0.68)
     roles = {
         "ok": success,
         "warn": warning,
@@ -191,27 +199,64 @@ def _role_defaults(data: dict[str, Any]) -> dict[str, str]:
         "syntax-comment": quiet,
         "syntax-name": secondary,
     }
-    if surface:
-        roles |= dict.fromkeys(("code-background", "operator-background", "cursor-background"), surface)
+    roles |= dict.fromkeys(("code-background", "operator-background", "cursor-background"), surface)
     for role, colour in (
         ("error-background", error),
         ("diff-remove-background", error),
         ("diff-add-background", success),
     ):
-        roles[role] = "ansi_default" if data.get("ansi") else _blend(colour, data.get("background"), 0.82)
-    if data.get("ansi"):
+        roles[role] = "ansi_default" if ansi else _blend(colour, background, 0.82)
+    if ansi:
         # No ground of a sixteen-colour terminal is sure to be legible: what is chosen is underlined.
         roles |= {"surface-active": "ansi_default", "cursor-background-text-style": "underline"}
     return roles
 
 
-def _blend(colour: str, background: str | None, share: float) -> str:
+def _blend(colour: str, background: str, share: float) -> str:
     """`colour` moved towards the background by `share` in [0, 1]."""
-    base = Color.parse(background) if background else Color(18, 18, 18)
-    return Color.parse(colour).blend(base, share).hex6
+    return Color.parse(colour).blend(Color.parse(background), share).hex6
 
 
 def role_defaults(theme: Theme) -> dict[str, str]:
-    """Our roles for a theme that knows nothing of them (Textual's own): for `App.get_theme_variable_defaults`."""
-    given = {name: getattr(theme, name) for name in _COLOURS}
-    return _role_defaults({name: value for name, value in given.items() if value} | {"ansi": theme.ansi})
+    """Roles for a theme that does not give all of them: for `App.get_theme_variable_defaults`."""
+    given = not theme.ansi and theme.variables.keys() >= ROLES.keys()
+    return {} if given else with_roles(theme).variables
+
+
+def with_roles(theme: Theme) -> Theme:
+    """Give a theme that knows nothing of our roles (one of Textual's own) all of them. Its colours are made legible on
+    its grounds, which come closer together: Textual draws no text of every colour on all of them.
+    """
+    colours = _colours_of(theme)
+    if theme.ansi:
+        return replace(theme, variables={**_role_defaults(colours), **theme.variables})
+    raised: dict[str, Any] = {name: _blend(colours[name], colours["background"], _CLOSER) for name in _RAISED}
+    theme = replace(theme, **raised)
+    colours = _colours_of(theme)
+    grounds = [colours[name] for name in _GROUNDS]
+    voices: dict[str, Any] = {name: legible(colours[name], grounds) for name in _VOICES}
+    roles = _role_defaults({**colours, **voices})
+    grounds.append(roles["error-background"])
+    voices |= {name: legible(voices[name], grounds) for name in ("error", "foreground")}
+    for role in ROLES:
+        if role not in _NO_TEXT:
+            changed = [roles[ground] for ground in _CHANGED] if role in _OF_CODE else []
+            roles[role] = legible(roles[role], grounds + changed)
+    return replace(theme, **voices, variables={**roles, **theme.variables})
+
+
+_RAISED, _CLOSER = ("surface", "panel"), 0.5
+"""Grounds above the screen's own, and how far they are moved towards it."""
+_GROUNDS = ("background", *_RAISED, "surface-active")
+_VOICES = ("primary", "secondary", "accent", "success", "warning", "error", "foreground")
+"""Fields of a theme that text is drawn in."""
+_NO_TEXT = frozenset({"faint", *(role for role in ROLES if role.endswith("-background"))})
+_CHANGED = ("diff-add-background", "diff-remove-background")
+_OF_CODE = frozenset(role for role in ROLES if role.startswith(("syntax-", "diff-", "code")))
+"""Roles that are drawn on changed lines, too."""
+
+
+def _colours_of(theme: Theme) -> dict[str, Any]:
+    """List the colours of a theme, those that it leaves out as Textual makes them."""
+    given = {name: value for name in _COLOURS if (value := getattr(theme, name))}
+    return {**theme.to_color_system().generate(), **given, "ansi": theme.ansi}
