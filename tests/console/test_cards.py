@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Literal
 
 import pytest
@@ -731,6 +732,25 @@ async def test_a_key_that_repeats_is_a_text() -> None:
             asked.cancel()
             await console.until(lambda: console.card is None)
             console.screen.prompt.put("")
+
+
+async def test_a_reason_that_comes_faster_than_its_field_opens_is_whole() -> None:
+    reason = "no, use pip"
+    async with live() as console:
+        console.session.start()
+        for breaks in ((), (1,), (2,), (1, 3)):
+            asked = await console.card_for(console.ask())
+            await console.time_passes(1.0)
+            for place, letter in enumerate(reason):
+                console.app.post_message(Key({" ": "space"}.get(letter, letter), letter))
+                if place in breaks:
+                    await asyncio.sleep(0)
+            await console.until(lambda: console.screen.query_one(AnswerField).value == reason)
+            await console.press("enter")
+            await console.until(asked.done)
+            assert (asked.result().decision, asked.result().reason) == ("deny", reason)
+            assert console.screen.prompt.text == ""
+            await console.until(lambda: console.card is None)
 
 
 @pytest.mark.parametrize(("key", "quiet", "prompt"), [("y", 1.0, ""), ("n", 1.0, ""), ("y", 0.9, "")])

@@ -112,6 +112,13 @@ class ApprovalCard(Card):
         elif self.shows_all(subject_alone=value not in LASTING):
             self._reply(value)
 
+    def on_choices_stray(self, event: Choices.Stray) -> None:
+        """What is typed behind a no that acted at once is its reason, also before its field has the keys."""
+        if self.has_class("-denying"):
+            event.stop()
+            event.prevent_default()
+            self.query_one(AnswerField).write(event.text)
+
     def on_answer_field_marked(self, event: AnswerField.Marked) -> None:
         """Text that was typed behind the letter is the reason, with the letter."""
         event.stop()
