@@ -9,6 +9,7 @@ import pytest
 from tests.console.live_harness import LiveSession, live
 from tests.console.panes.stories import Story
 from tui_agent.console.looks.pane_facts import SLIM_WIDTH
+from tui_agent.console.prompt.prompt import Prompt
 from tui_agent.core import events
 from tui_agent.frontend.lines.incident import CALM_AFTER, is_calm
 
@@ -101,8 +102,14 @@ async def test_the_side_widens_at_a_failure_and_the_pane_that_speaks_opens() -> 
 
 
 async def _writes(console: LiveSession) -> Callable[[], None]:
-    console.screen.prompt.put("half a")
-    return lambda: console.screen.prompt.put("")
+    await console.type("half a")
+
+    def done() -> None:
+        """As the keys of the prompt do, when nothing is typed for a moment."""
+        console.screen.prompt.put("")
+        console.screen.prompt.post_message(Prompt.Rested())
+
+    return done
 
 
 async def _reads(console: LiveSession) -> Callable[[], None]:
@@ -132,7 +139,8 @@ async def test_nothing_moves_while_the_operator_reads_or_writes(
         await console.until(lambda: "1 ●" in console.shown())
         assert _width(console) == SLIM_WIDTH
         done()
-        console.screen.redraw()
+        if busy is not _writes:
+            console.screen.redraw()
         await console.until(lambda: _width(console) > SLIM_WIDTH)
 
 

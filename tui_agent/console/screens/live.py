@@ -527,7 +527,9 @@ class LiveScreen(DashboardScreen):
             self.card_host.typed()
 
     def on_prompt_rested(self) -> None:
+        """Look at what was typed; panes that kept still for it may move."""
         self.look_for_images(self.prompt.whole_text)
+        self.redrawing.request()
 
     def on_prompt_confirmed(self, event: Prompt.Confirmed) -> None:
         """Enter behind a letter that ends a wait; the wait may have ended by itself."""
