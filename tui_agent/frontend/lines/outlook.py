@@ -176,8 +176,8 @@ def _no_answer(recovery: RecoveryState) -> Iterator[str]:
 
     faults = recovery.of(ModelFaults)
     if faults.last is not None:
-        tries = counted(max(1, faults.in_row), "failed call")
-        yield f"the model does not answer: {faults.last.fault.kind.in_words}, {tries} in a row"
+        row = f", {faults.in_row} failed calls in a row" if faults.in_row > 1 else ""
+        yield f"the model does not answer: {faults.last.fault.kind.in_words}{row}"
 
 
 def _still_fails(state: RunState, incident: Incident) -> str:
