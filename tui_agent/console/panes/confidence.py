@@ -33,7 +33,7 @@ _LEAST_GAUGE = 10
 _BEFORE_ANY_STEP = "up with each step that works"
 _INDENT = 2
 """Cells before the further rows of a ground."""
-_CLAUSE, _KEPT = re.compile("[,:;] "), 0.6
+_CLAUSE, _KEPT = re.compile("[,:;] "), 0.7
 """The end of a clause, and the share of the room that a ground must keep to be cut there."""
 
 
