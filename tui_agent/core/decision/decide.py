@@ -20,7 +20,7 @@ from tui_agent.core.decision.model_calls import before_reply, compaction_due
 from tui_agent.core.decision.planning import after_plan, plan_answer
 from tui_agent.core.decision.steps import Ask, Finish, Record, StartIteration, Step
 from tui_agent.core.decision.tool_calls import after_reply
-from tui_agent.core.decision.verification import to_verify
+from tui_agent.core.decision.verification import announced, to_verify
 from tui_agent.core.recovery import note
 from tui_agent.core.recovery.answers import choice_of
 from tui_agent.core.recovery.form import FormErrors, was_cut
@@ -192,9 +192,11 @@ def _within_iteration(state: RunState) -> Step:
         if reply.broken is not None:
             return Record((_rejection(state, reply.broken),))
         if not was_cut(reply):
-            if state.recovery.rejects_text(reply.text):
-                return Record((_rejection(state),))
-            unproved = to_verify(state, state.cut_text + reply.text)
+            answer = state.cut_text + reply.text
+            empty = announced(state, answer)
+            if empty is not None or state.recovery.rejects_text(reply.text):
+                return Record((_rejection(state, empty),))
+            unproved = to_verify(state, answer)
             if unproved is not None:
                 return Record((_sent_back(state, unproved),))
     return Record((events.IterationFinished(iteration=state.run.iteration),))

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from tui_agent.core import events
 from tui_agent.core.decision.answers import INTERRUPTED
 from tui_agent.core.decision.steps import Record, RunCalls, Step
-from tui_agent.core.decision.verification import to_verify
+from tui_agent.core.decision.verification import announced, to_verify
 from tui_agent.core.framed import framed
 from tui_agent.core.names import ASK_OPERATOR, FINISH
 from tui_agent.core.recovery.engine import Permit
@@ -136,7 +136,11 @@ def _dialogue(state: RunState, index: int, call: events.ToolCall) -> Step:
     facts = facts_of(index, call, arguments)
     started = events.ToolStarted(**facts)
     if call.name == FINISH:
-        unproved = to_verify(state, str(arguments.get("answer", "")))
+        words = str(arguments.get("answer", ""))
+        empty = announced(state, words)
+        if empty is not None:
+            return Record((wrong_call(state, index, call, empty),))
+        unproved = to_verify(state, words)
         if unproved is not None:
             return Record((_unverified(facts, unproved),))
         done = events.ToolSucceeded(**facts, content="The run ends with this answer.")

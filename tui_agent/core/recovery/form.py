@@ -77,6 +77,8 @@ class FormErrors(Detector[FormParameters]):
     """The text of the newest broken reply; empty if it is not known."""
     broken: bool = False
     """The last reply broke the form or was cut."""
+    announced: bool = False
+    """A reply that only announced an act was sent back, and no call has run since: the next one is taken."""
     written: int | None = None
     """Replies in a row with calls as text, or that cannot be read; None: the model calls tools, or is not to write."""
 
@@ -100,10 +102,12 @@ class FormErrors(Detector[FormParameters]):
                 row=self.row + 1,
                 signature=signature,
                 broken=True,
+                announced=self.announced
+                or any(one.rule == Rule.FORM_ANNOUNCED for one in iteration.failures()),
                 written=written,
             )
         if any(result.status in _EXECUTED for result in iteration.results):
-            counted = self.count or self.cut or self.row or self.broken
+            counted = self.count or self.cut or self.row or self.broken or self.announced
             return FormErrors(written=written) if counted or written != self.written else self
         if not self.broken and written == self.written:
             return self

@@ -3,9 +3,10 @@
 | counts | an error in the output of a command that ended with exit code 0 · an exit code that another command hides
 |        | · a test run without a test · an edit of comments or space alone that is said to fix · a summary that is cut
 |        | off · a failing line that comes back · a write that its file does not hold · lines shown of a file that are
-|        | not in it · an answer that claims what no result shows
+|        | not in it · an answer that claims what no result shows · an answer to a task that asks for a change, and
+|        | nothing was changed · work that begins anew though the task is about files that are there
 | resets | nothing: each cause is remarked upon once a run
-| levels | guide, never more
+| levels | guide · work that begins anew: ask if an operator is there
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from tui_agent.core.recovery.iteration import (
 )
 from tui_agent.core.recovery.output_signs import failing_line, ran_tests
 from tui_agent.core.recovery.parameters import Parameters
+from tui_agent.core.recovery.questions import puts_question
 from tui_agent.core.recovery.remarks import (
     Remark,
     claim,
@@ -40,8 +42,10 @@ from tui_agent.core.recovery.remarks import (
     remarks_on,
     returning,
 )
+from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import normalise
 from tui_agent.core.recovery.verdict import verdict
+from tui_agent.core.recovery.work import NOTHING_CHANGED, Work
 
 _MOST_REMARKS = 2
 """Remarks after one iteration; what is left out is not lost: the results say it too."""
@@ -78,8 +82,11 @@ class ImplicitFailures(Detector[ImplicitParameters]):
     evidence: Evidence = field(default_factory=Evidence)
     asked: Remark | None = None
     """The open iteration's answer is sent back to be verified."""
-    verified: bool = False
-    """An answer of the run was sent back, or the operator interrupted it: the next one is taken."""
+    sent_back: frozenset[str] = frozenset()
+    """Rules by which an answer of the run was sent back; each does so once."""
+    interrupted: bool = False
+    """The operator interrupted the run: the next answer is taken."""
+    work: Work = field(default_factory=Work)
     unshown: tuple[str, ...] = ()
     """Names in the task that may be files, and that no call has shown."""
     called: bool = False
@@ -100,25 +107,32 @@ class ImplicitFailures(Detector[ImplicitParameters]):
         """The evidence of results holds on; remarks may be made again."""
         unshown = () if self.any_shown else files_named(run.event.task)
         return ImplicitFailures(
-            evidence=self.evidence, written=self.written, unshown=unshown, any_shown=self.any_shown
+            evidence=self.evidence,
+            written=self.written,
+            unshown=unshown,
+            any_shown=self.any_shown,
+            work=Work.of(run.event.task),
         )
 
     # --- what it hears ---------------------------------------------------------------------------------------
 
-    def _sent_back(self, text: str = "") -> ImplicitFailures:
+    def _sent_back(self, rule: str, text: str = "") -> ImplicitFailures:
         """Remember that the answer was not taken; `text` is what the note says of it, if no result of a call does."""
+        nothing = rule == Rule.IMPLICIT_NOTHING
         asked = claim("The answer claims what no result shows", text)
-        return evolve(self, asked=asked, verified=True)
+        if nothing:
+            asked = asked._replace(rule=Rule.IMPLICIT_NOTHING, reason=NOTHING_CHANGED, cause="nothing")
+        return evolve(self, asked=asked, sent_back=self.sent_back | {rule})
 
     def _refused(self, event: events.ToolRefused, _: ImplicitParameters) -> ImplicitFailures:
-        return self._sent_back() if event.refusal == "unverified" else self
+        return self._sent_back(event.rule) if event.refusal == "unverified" else self
 
     def _rejected(self, event: events.ReplyRejected, _: ImplicitParameters) -> ImplicitFailures:
-        return self._sent_back(event.failure.message) if event.unverified else self
+        return self._sent_back(event.rule, event.failure.message) if event.unverified else self
 
     def _interrupted(self, event: events.Interrupted, _: ImplicitParameters) -> ImplicitFailures:
         """Take what is said next, after an interruption by the operator."""
-        return self if self.verified or event.cause != "operator" else evolve(self, verified=True)
+        return self if self.interrupted or event.cause != "operator" else evolve(self, interrupted=True)
 
     def _command_ended(self, _event: events.OwnCommandEnded, _: ImplicitParameters) -> ImplicitFailures:
         """A command of the operator's printed what it did."""
@@ -151,6 +165,7 @@ class ImplicitFailures(Detector[ImplicitParameters]):
             seen.append(self.waiting)
         if self.waiting is not None or self.asked is not None:
             state = evolve(state, waiting=None, asked=None)
+        state = state._with_work(step, seen)
         for result in iteration.results:
             if result.status in {CallStatus.SUCCEEDED, CallStatus.FAILED, CallStatus.WAITING}:
                 state = state._with_result(result, iteration.number, said, seen)
@@ -173,6 +188,14 @@ class ImplicitFailures(Detector[ImplicitParameters]):
         if self.called and (any_shown, unshown) == (self.any_shown, self.unshown):
             return self
         return evolve(self, called=True, any_shown=any_shown, unshown=unshown)
+
+    def _with_work(self, step: Step[ImplicitParameters], seen: list[Remark]) -> ImplicitFailures:
+        work = self.work.changed() if step.any_change else self.work
+        for result in step.iteration.results:
+            if remark := self.work.elsewhere(result):
+                seen.append(remark)
+            work = work.after(result)
+        return self if work is self.work else evolve(self, work=work)
 
     def _with_result(
         self, result: CallResult, number: int, said: str, seen: list[Remark]
@@ -236,16 +259,28 @@ class ImplicitFailures(Detector[ImplicitParameters]):
     # --- judging ---------------------------------------------------------------------------------------------
 
     def verdict(self, standing: Standing[ImplicitParameters]) -> VerdictRecord:
-        """`guide` if something was seen in the last iteration."""
+        """`guide` if something was seen in the last iteration; work in another place is asked about."""
         if not self.remarks:
             return self.silent
+        elsewhere = (one for one in self.remarks if one.rule is Rule.IMPLICIT_ELSEWHERE)
+        asked = next(elsewhere, None) if standing.operator_present else None
+        if asked is not None:
+            return verdict(Level.ESCALATE, asked.rule, asked.reason)
         first = self.remarks[0]
         return verdict(Level.GUIDE, first.rule, first.reason)
 
-    def unproved(self, answer: str) -> Remark | None:
-        """Remark on an answer that claims what no result shows; None if there is nothing to ask."""
-        if self.verified:
+    def unproved(self, answer: str, *, planning: bool = False) -> Remark | None:
+        """Remark on an answer that claims what no result shows, or for which nothing was done though the task asks for
+        a change; None if there is nothing to ask. `planning`: the answer is to be a plan.
+        """
+        if self.interrupted:
             return None
+        found = None if Rule.IMPLICIT_CLAIM in self.sent_back else self._unshown_claim(answer)
+        if found is not None or planning or Rule.IMPLICIT_NOTHING in self.sent_back:
+            return found
+        return None if puts_question(answer) else self.work.undone()
+
+    def _unshown_claim(self, answer: str) -> Remark | None:
         if self.missing:
             folder = self.missing[0].rpartition("/")[0] or "."
             text = (

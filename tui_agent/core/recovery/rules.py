@@ -58,6 +58,7 @@ class Rule(StrEnum):
     FORM_TEXT_CALL = "form.text_call"
     FORM_LOST_CALL = "form.lost_call"
     FORM_NO_ANSWER = "form.no_answer"
+    FORM_ANNOUNCED = "form.announced"
     FORM_TEXT_PROTOCOL = "form.text_protocol"
     FORM_ECHO = "form.echo"
     FORM_REPETITION = "form.repetition"
@@ -90,6 +91,8 @@ class Rule(StrEnum):
     IMPLICIT_LOST_WRITE = "implicit.lost_write"
     IMPLICIT_STALE = "implicit.stale"
     IMPLICIT_CLAIM = "implicit.claim"
+    IMPLICIT_NOTHING = "implicit.nothing"
+    IMPLICIT_ELSEWHERE = "implicit.elsewhere"
 
     # Failed model calls
     MODEL_RETRY = "model.retry"

@@ -106,6 +106,10 @@ def _inputs(listed: list[events.Event], first: int) -> dict[str, dict[str, JsonV
     return inputs
 
 
+_BY_POLICY = frozenset({Rule.REPLY_REJECTED, Rule.FORM_ANNOUNCED, Rule.IMPLICIT_CLAIM, Rule.IMPLICIT_NOTHING})
+"""Rules by which a policy does not take a reply."""
+
+
 def is_judgement(event: events.Event) -> bool:
     """Made by a policy, not by the run: left out before judging again."""
     match event:
@@ -113,8 +117,8 @@ def is_judgement(event: events.Event) -> bool:
             return True
         case events.Notice(origin="judgement"):
             return True
-        case events.ReplyRejected(rule=Rule.REPLY_REJECTED | Rule.IMPLICIT_CLAIM):
-            return True
+        case events.ReplyRejected(rule=rule):
+            return rule in _BY_POLICY
     return False
 
 

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tui_agent.core import events
 from tui_agent.core.request.coherence import NO_RESULT
+from tui_agent.core.tool_facts import OWN, ToolFacts
 from tui_agent.formats.importers.faults import refused_by_hooks
+from tui_agent.formats.importers.tools_of_others import by_other_agents
 from tui_agent.formats.importers.transcript import (
     Call,
     Faulted,
@@ -383,6 +385,7 @@ class Builder:
             "index": index,
             "content": result.content,
             "duration": duration,
+            "facts": _looking(call.name),
         }
         match result.status:
             case "ok":
@@ -430,3 +433,9 @@ def _unique(calls: list[Call]) -> list[tuple[str, Call]]:
         seen.add(key)
         unique.append((key, call))
     return unique
+
+
+def _looking(tool: str) -> ToolFacts | None:
+    """Give what is known of another agent's tool that only looks; this program's own are known by their names."""
+    known = None if tool in OWN else by_other_agents(tool)
+    return known if known is not None and known.looks else None
