@@ -13,6 +13,7 @@ from tui_agent.core.recovery.announcements import announcement
 from tui_agent.core.recovery.folding import so_far
 from tui_agent.core.recovery.form import FormErrors
 from tui_agent.core.recovery.implicit import ImplicitFailures
+from tui_agent.core.recovery.questions import puts_question
 from tui_agent.core.recovery.rules import Rule
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def to_verify(state: RunState, answer: str) -> Remark | None:
         return None
     # Calls of the same reply count: the tests may have run right before the answer.
     shown = so_far(state.recovery, run.iteration, state.seq, state.at).of(ImplicitFailures)
-    return shown.unproved(answer, planning=_is_planning(state))
+    words_alone = _is_planning(state) or (run.operator_present and puts_question(answer))
+    return shown.unproved(answer, words_alone=words_alone)
 
 
 def _is_planning(state: RunState) -> bool:

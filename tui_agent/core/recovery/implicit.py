@@ -32,7 +32,6 @@ from tui_agent.core.recovery.iteration import (
 )
 from tui_agent.core.recovery.output_signs import failing_line, ran_tests
 from tui_agent.core.recovery.parameters import Parameters
-from tui_agent.core.recovery.questions import puts_question
 from tui_agent.core.recovery.remarks import (
     Remark,
     claim,
@@ -269,16 +268,16 @@ class ImplicitFailures(Detector[ImplicitParameters]):
         first = self.remarks[0]
         return verdict(Level.GUIDE, first.rule, first.reason)
 
-    def unproved(self, answer: str, *, planning: bool = False) -> Remark | None:
+    def unproved(self, answer: str, *, words_alone: bool = False) -> Remark | None:
         """Remark on an answer that claims what no result shows, or for which nothing was done though the task asks for
-        a change; None if there is nothing to ask. `planning`: the answer is to be a plan.
+        a change; None if there is nothing to ask. `words_alone`: it is to be a plan, or waits for the operator.
         """
         if self.interrupted:
             return None
         found = None if Rule.IMPLICIT_CLAIM in self.sent_back else self._unshown_claim(answer)
-        if found is not None or planning or Rule.IMPLICIT_NOTHING in self.sent_back:
+        if found is not None or words_alone or Rule.IMPLICIT_NOTHING in self.sent_back:
             return found
-        return None if puts_question(answer) else self.work.undone()
+        return self.work.undone()
 
     def _unshown_claim(self, answer: str) -> Remark | None:
         if self.missing:

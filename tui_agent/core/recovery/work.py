@@ -25,7 +25,7 @@ _LONGEST_CALL = 80
 _CHANGES = (
     "fix|implement|refactor|rename|remove|delete|replace|extend|migrate|port|upgrade|update|modify|edit|correct|repair"
     "|improve|optimi[sz]e|rewrite|simplify|convert|integrate|add|append|insert|change|adapt|adjust|move|split|merge"
-    "|clean|create|write|generate|enable|disable|resolve|support"
+    "|clean|complete|finish|create|write|generate|enable|disable|resolve|support"
 )
 _ASKS = re.compile(
     rf"""
