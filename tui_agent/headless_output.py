@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 
 from tui_agent.core import events
 from tui_agent.core.names import OutputForm
+from tui_agent.core.receipt_lines import listed
 from tui_agent.event_lines import GLYPHS, event_line
 from tui_agent.store.lines import encode
 from tui_agent.terminal_text import json_text, one_line, sanitize, sanitize_between_tabs
@@ -122,6 +123,7 @@ class _Text:
         self._line_open = False
         self._streamed = ""
         self._rule = ""
+        self._receipts: list[str] = []
 
     def event(self, event: events.Event, state: RunState) -> None:
         """A line for what a person wants to know of; streamed text as it comes."""
@@ -138,6 +140,9 @@ class _Text:
                 self._end_line()
             case events.RunFinished():
                 self._rule = f" [{one_line(event.rule)}]" if event.rule else ""
+                self._receipts = [
+                    f"{standing}: {one_line(words)}" for standing, words in listed(event.receipts)
+                ]
             case _:
                 line = event_line(event, GLYPHS, state.metrics.incidents.answer(event))
                 if line:
@@ -154,6 +159,8 @@ class _Text:
         if not read_already:
             answer = sanitize_between_tabs(result.answer)
             self._outlet.write(answer if answer.endswith("\n") else answer + "\n")
+        for line in self._receipts:
+            self._line(line)
 
     def _stream(self, text: str) -> None:
         if not text:

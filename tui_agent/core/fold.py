@@ -591,7 +591,14 @@ def _rewound(state: RunState, event: events.Rewound) -> Changes:
 
 
 def _run_finished(state: RunState, event: events.RunFinished) -> Changes:
-    run = evolve(state.run, outcome=event.outcome, reason=event.reason, answer=event.answer, rule=event.rule)
+    run = evolve(
+        state.run,
+        outcome=event.outcome,
+        reason=event.reason,
+        answer=event.answer,
+        rule=event.rule,
+        receipts=event.receipts,
+    )
     return {
         "phase": Phase.DONE,
         "run": run,

@@ -52,6 +52,9 @@ class RunResult:
     next_step_chance: float | None
     """Chance that the next step would have succeeded, 0 to 1."""
     files_changed: list[str]
+    receipts: list[dict[str, Any]]
+    """What the answer's claims rest on: `kind`, `claim`, `standing`, `step`, `command`, `exit_code`, `said`,
+    `changed_since`; and files left behind."""
 
     def failed(self, reason: str) -> RunResult:
         """This result of a run that could not be recorded: an error, with whatever answer there was."""
@@ -114,4 +117,5 @@ def result_of(state: RunState) -> RunResult:
         unrecovered=metrics.unrecovered,
         next_step_chance=cognition.next_step.stated,
         files_changed=list(metrics.files_changed),
+        receipts=[{**one.model_dump(mode="json"), "standing": one.standing} for one in run.receipts],
     )

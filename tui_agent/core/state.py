@@ -98,6 +98,7 @@ class RunFacts:
     reason: str = ""
     answer: str = ""
     rule: str = ""
+    receipts: tuple[events.Receipt, ...] = ()
 
     @property
     def last_step(self) -> int | None:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, PlainSerializer
 
 from tui_agent.core.names import FailureKind, FaultKind, Level
 from tui_agent.core.tool_facts import ToolFacts, told
+from tui_agent.quantities import counted
 
 
 class Value(BaseModel):
@@ -234,6 +235,58 @@ class VerdictRecord(Value):
     detector: str
     reason: str = ""
     rule: str = ""
+
+
+Standing = Literal["shown", "stale", "failed", "missing", "stray"]
+"""How a claim of an answer stands by what was seen; a stray is no claim."""
+
+
+class Receipt(Value):
+    """What shows one claim of an answer: the command or the write, how it ended, and in which step."""
+
+    kind: Literal["tests", "build", "lint", "command", "file", "figure", "stray"]
+    """A stray is no claim but a file that the run has made and left."""
+    claim: str = ""
+    """The answer's words, or the file's name."""
+    command: str = ""
+    """The command that shows it, or the file that was written; "": no result shows it."""
+    exit_code: int | None = None
+    """None: there is none, or it is another program's."""
+    failed: bool = False
+    said: str = ""
+    """The line of the result that says it."""
+    step: int | None = None
+    """0: in an earlier run of the session."""
+    changed_since: int = 0
+    """Changes of files after it."""
+
+    @property
+    def standing(self) -> Standing:
+        """How the claim stands by what was seen."""
+        if self.kind == "stray":
+            return "stray"
+        if not (self.command or self.said):
+            return "missing"
+        return "failed" if self.failed else "stale" if self.changed_since else "shown"
+
+    @property
+    def in_words(self) -> str:
+        """The receipt in a line, without a sign."""
+        if self.standing == "missing":
+            said = f"“{self.claim}”" if self.kind in {"tests", "build", "lint"} else self.claim
+            return f"{said}: not shown"
+        if self.kind == "figure":
+            return f"{self.claim}: {self.said}"
+        when = f"step {self.step}" if self.step else "in an earlier run"
+        if self.kind in {"file", "stray"}:
+            return f"{self.claim}: {when}"
+        said = self.said or (f"exit code {self.exit_code}" if self.exit_code is not None else "it ran")
+        since = (
+            f"{counted(self.changed_since, 'change')} since"
+            if self.changed_since
+            else "nothing changed since"
+        )
+        return f"{self.command}: {said}, {when}, {since}"
 
 
 class Reach(Value):

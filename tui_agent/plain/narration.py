@@ -9,10 +9,12 @@ from tui_agent.core import events
 from tui_agent.core.names import RAN_UNASKED, UPDATE_PLAN
 from tui_agent.core.projections.entries import OutcomeEntry
 from tui_agent.core.projections.plan import plan_of
+from tui_agent.core.receipt_lines import listed
 from tui_agent.core.tool_facts import facts_of
 from tui_agent.event_lines import WORDS, call_words, ended_as, event_line
 from tui_agent.frontend.lines.account import account
-from tui_agent.frontend.lines.incident import incident_name, next_words, recovered_words
+from tui_agent.frontend.lines.glyphs import RECEIPTS
+from tui_agent.frontend.lines.incident import incident_name, next_words
 from tui_agent.headline import headline
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line, revealed_line, sanitize
@@ -204,6 +206,8 @@ class Narration:
         self._answer = ""
         entries = state.conversation.entries
         last = entries[-1] if entries else None
+        for standing, words in listed(event.receipts):
+            self._say(f"{RECEIPTS[standing].word}: {one_line(words)}")
         parts = list(account(last)) if isinstance(last, OutcomeEntry) else []
         rule = f" [{one_line(event.rule)}]" if event.rule else ""
         why = f": {one_line(event.reason)}{rule}" if event.reason else ""

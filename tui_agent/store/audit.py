@@ -24,7 +24,7 @@ file: path, sha256_before, sha256, tool, allowed_by · command: command, exit_co
 background: id, command, exit_code, outcome · model: server, model · network: address, outcome, allowed_by ·
 call: tool, input, outcome, allowed_by · refused: tool, input, reason · hook: hook, command, outcome ·
 server: server, status · taken back: text · changed: paths (the workspace after an iteration) · rewound: paths ·
-approval: mode
+approval: mode · receipt: of (its kind), standing, claim, command, exit_code, said, step, changed_since, text
 None is what is not known: an imported recording names no server, sandbox or hash, and holds no mode of approval.
 """
 
@@ -107,7 +107,7 @@ class _Audit:
                 yield "changed", {"paths": list(event.files)}
             case events.Rewound() if event.files:
                 yield "rewound", {"paths": list(event.files)}
-            case events.HookReported() | events.Notice() | events.ServerChanged():
+            case events.HookReported() | events.Notice() | events.ServerChanged() | events.RunFinished():
                 yield from self._around(event)
             case events.LaneEvent() if not isinstance(event.event, events.RunStarted):
                 self._lane = event.lane
@@ -121,7 +121,7 @@ class _Audit:
             self._does.update({(self._lane, call.id): call.effect for call in event.calls})
 
     def _around(
-        self, event: events.HookReported | events.Notice | events.ServerChanged
+        self, event: events.HookReported | events.Notice | events.ServerChanged | events.RunFinished
     ) -> Iterator[tuple[str, Effect]]:
         match event:
             case events.HookReported():
@@ -130,6 +130,11 @@ class _Audit:
                 yield "taken back", {"text": event.text}
             case events.ServerChanged():
                 yield "server", {"server": event.server, "status": event.status}
+            case events.RunFinished():
+                for one in event.receipts:
+                    facts = one.model_dump(mode="json", exclude={"kind"})
+                    text = f"{one.standing}: {one.in_words}"
+                    yield "receipt", {**facts, "of": one.kind, "standing": one.standing, "text": text}
 
     def _call(
         self, event: events.ToolSucceeded | events.ToolFailed | events.ToolCancelled | events.ToolEnded
@@ -200,7 +205,7 @@ def _said(effect: Effect) -> str:
             return ", ".join(effect["paths"])
         case "hook":
             return f"{effect['hook']}: {effect['command']}  ({effect['outcome']})"
-        case "taken back":
+        case "taken back" | "receipt":
             return str(effect["text"])
         case "server":
             return f"{effect['server']}: {effect['status']}"

@@ -21,10 +21,11 @@ from tui_agent.console.panes.call_block import (
 )
 from tui_agent.console.panes.density import Density
 from tui_agent.console.panes.prose import Prose
-from tui_agent.core.names import ABOUT_PLAN, NOT_COMPLETED, UNDONE, UPDATE_PLAN
+from tui_agent.core.names import UNDONE, UPDATE_PLAN
+from tui_agent.core.receipt_lines import listed
 from tui_agent.core.tool_facts import COMMAND_TOOL, named
 from tui_agent.frontend.lines.account import account
-from tui_agent.frontend.lines.glyphs import LEVELS, OUTCOMES, TIMELINE
+from tui_agent.frontend.lines.glyphs import LEVELS, OUTCOMES, RECEIPTS, TIMELINE
 from tui_agent.frontend.lines.styled import (
     Line,
     Span,
@@ -468,6 +469,10 @@ def _outcome(entry: entries.OutcomeEntry, width: int, context: BlockContext) -> 
     if entry.answer.strip() and not said_already(entry.answer, context.previous):
         lines.append(())
         lines.extend(prefixed(Prose(width - 2).finish(entry.answer), Span("◆ ", "model bold"), Span("  ")))
+    for standing, words in listed(entry.receipts):
+        mark = RECEIPTS[standing]
+        rest = wrap_spans((Span(sanitize(words), "muted"),), max(1, width - 2))
+        lines.extend(prefixed(rest, Span(f"{mark.glyph} ", mark.role), Span("  ")))
     return lines
 
 

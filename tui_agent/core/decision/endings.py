@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from tui_agent.core import events
 from tui_agent.core.decision.answers import INTERRUPTED, escalation_answered
+from tui_agent.core.decision.receipts import receipts
 from tui_agent.core.decision.tool_calls import cancel_open_calls
 from tui_agent.core.partial_answer import compose as compose_partial_answer
 from tui_agent.core.recovery.implicit import ImplicitFailures
@@ -41,7 +42,9 @@ def answered(state: RunState, answer: str) -> events.RunFinished:
         reason = f"Answered without a single call, though the task names {implicit.unopened[0]}."
     elif implicit.called and not state.metrics.tool_successes and _not_by_choice(state):
         reason = "Answered without a single successful tool call."
-    return events.RunFinished(outcome=events.Outcome.ANSWERED, answer=answer, reason=reason)
+    return events.RunFinished(
+        outcome=events.Outcome.ANSWERED, answer=answer, reason=reason, receipts=receipts(state, answer)
+    )
 
 
 def _not_by_choice(state: RunState) -> bool:

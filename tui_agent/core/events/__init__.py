@@ -96,6 +96,7 @@ from tui_agent.core.values import (
     KeptCall,
     ParentPoint,
     Reach,
+    Receipt,
     Suggestion,
     ToolCall,
     Value,

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from tui_agent.core.events.base import Event
 from tui_agent.core.names import LONGEST_WAIT, Approval, OnEscalation, OnLimit, Outcome, ToolCallForm
-from tui_agent.core.values import Image, Kept
+from tui_agent.core.values import Image, Kept, Receipt
 
 
 class RunStarted(Event):
@@ -154,6 +154,8 @@ class RunFinished(Event):
     detector: str = ""
     rule: str = ""
     """Id of the rule that ended the run; empty when it was answered."""
+    receipts: tuple[Receipt, ...] = ()
+    """What shows the claims of an answer, and files that the run has left behind."""
 
 
 class ClosingTurnOpened(Event):

@@ -556,6 +556,7 @@ def _run_finished(
         metrics.escalations - metrics.unasked,
         max(0.0, event.at - metrics.started_at) if metrics.started_at else 0.0,
         metrics.usage.cost,
+        event.receipts,
     )
     return conversation._closed(
         *_open_entries(conversation, event.at), entry, calls=(), reply=None, fault=None, escalation=None

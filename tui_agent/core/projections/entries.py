@@ -213,6 +213,7 @@ class OutcomeEntry(Entry):
     asked: int = 0
     duration: float = 0.0
     cost: float | None = None
+    receipts: tuple[events.Receipt, ...] = ()
     kind: Literal["outcome"] = "outcome"
 
 

@@ -8,8 +8,9 @@ claimed nothing that could be doubted.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
+from typing import Literal
 
 from tui_agent.terminal_text import clipped
 
@@ -17,7 +18,10 @@ _LONGEST = 8_000
 """Characters of an answer that are looked at, from its end and its beginning together."""
 _LONGEST_QUOTE = 160
 
-_CLAIM = re.compile(
+Kind = Literal["tests", "build", "lint"]
+"""What is checked: the behaviour, whether it can be built, or how it is written."""
+
+_PASSES = re.compile(
     r"""
       \b(?:all|the|both|every|existing|unit|new|full|whole|relevant|entire|my|our|related|updated|added|its|\d+)\b
           [^.;:!?\n]{0,60}?\b(?:tests?|test\ suites?|test\ cases?|specs?)\b[^.;:!?\n]{0,60}?
@@ -30,6 +34,22 @@ _CLAIM = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+_BUILDS = re.compile(
+    r"""
+      \b(?:builds?|compilation)\s+(?:\w+\s+){0,3}?(?:pass(?:es|ed)?|succeed(?:s|ed)?|works?|green|clean(?:ly)?
+          |successful(?:ly)?)\b
+    | \b(?:builds|built|compiles|compiled)\s+(?:\w+\s+){0,3}?(?:successfully|cleanly|fine
+          |without\ (?:issues|warnings))\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_LINTS = re.compile(
+    r"\b(?:lint(?:er|ers|ing)?|ruff|flake8|pylint|eslint|mypy|pyright|clippy|type[- ]?check(?:s|er|ing)?"
+    r"|format(?:ter|ting))\b[^.;:!?\n]{0,40}?\b(?:pass(?:es|ed)?|clean(?:ly)?|succeed(?:s|ed)?|green"
+    r"|no (?:issues|warnings))\b",
+    re.IGNORECASE,
+)
+_CLAIMS: Mapping[Kind, re.Pattern[str]] = {"tests": _PASSES, "build": _BUILDS, "lint": _LINTS}
 _DOUBT = re.compile(
     r"""
       \b(?:should|would|could|will|may|might|must|expected?|expects?|hopefully|likely|probably|presumably|assum\w+|if|once|
@@ -93,6 +113,36 @@ _ITSELF = re.compile(
 )
 """How a sentence begins that is about the only file in question."""
 
+_WROTE = re.compile(
+    r"\b(?:created|wrote|written|added|saved|generated|updated|modified|changed|edited|rewrote|renamed|fixed|implemented"
+    r"|extended|refactored)\b",
+    re.IGNORECASE,
+)
+_NOT_WRITTEN = re.compile(
+    r"\b(?:not|never|should|would|could|will|may|might|if|once|can|must|already|previously|you|unchanged)\b|n't\b|\?",
+    re.IGNORECASE,
+)
+_IS_FILE = re.compile(r"/|\.[a-z][a-z0-9]{0,4}$|file$|README|LICENSE")
+"""An answer names methods and fields (`url.User`) as well."""
+_RAN = re.compile(
+    r"\b(?:ran|executed|(?:verified|tested|checked|confirmed)\s+(?:\w+\s+){0,3}(?:with|by|via))\s+"
+    r"`([^`\n]{3,160})`"
+)
+_MEASURED = re.compile(
+    r"\b(?:took|takes|ran\ in|runs\ in|measured|faster|slower|speed-?up|reduced|dropped|improved|accuracy|coverage"
+    r"|latency|throughput|score[ds]?|f1|precision|recall|error\ rate|size)\b",
+    re.IGNORECASE | re.VERBOSE,
+)
+_EXPECTED = re.compile(
+    r"\b(?:should|would|could|will|may|might|expect\w*|about|roughly|approximately|around|target|at\ (?:least|most)"
+    r"|require\w*|limit|threshold|if|goal)\b|[~≈<>≤≥]|\?",
+    re.IGNORECASE | re.VERBOSE,
+)
+_FIGURE = re.compile(
+    r"(?<![\w.])\d[\d,]*(?:\.\d+)?\ ?(?:%|ms|s|seconds|minutes|x|×|[kMG]B)(?![\w])", re.VERBOSE
+)
+"""A number with its unit, as it is compared with what results say."""
+
 
 @lru_cache(maxsize=8)
 def files_named(task: str) -> tuple[str, ...]:
@@ -133,13 +183,41 @@ def claims_tests_pass(answer: str) -> str:
     """The sentence of an answer that says that tests pass; "" if it says no such thing, or says it with a
     doubt.
     """
+    text = _plain(answer)
+    return "" if _HONEST.search(text) else claimed(text, "tests")
+
+
+def claimed(answer: str, kind: Kind) -> str:
+    """The sentence of an answer that says that a check passed, whatever the rest of it says; "" if none does."""
+    for sentence in _SENTENCE.split(_plain(answer)):
+        if _CLAIMS[kind].search(sentence) and not (_DOUBT.search(sentence) or _ONE_TEST.search(sentence)):
+            return clipped(" ".join(sentence.split()).strip(" -*#>"), _LONGEST_QUOTE)
+    return ""
+
+
+def files_written(answer: str) -> tuple[str, ...]:
+    """The files of which an answer says that they were written or changed, each once."""
+    sentences = _SENTENCE.split(_FENCE.sub("", answer[:_LONGEST]))
+    said = (one for one in sentences if _WROTE.search(one) and not _NOT_WRITTEN.search(one))
+    names = dict.fromkeys(path for one in said for path in _FILE.findall(one) if _IS_FILE.search(path))
+    return tuple(names)[:_MOST_FILES]
+
+
+def commands_run(answer: str) -> tuple[str, ...]:
+    """The commands of which an answer says that they were run, as it writes them between backticks."""
+    return tuple(dict.fromkeys(_RAN.findall(answer[:_LONGEST])))[:_MOST_FILES]
+
+
+def figures_measured(answer: str) -> tuple[str, ...]:
+    """The figures with a unit of which an answer says that they were measured, as it writes them."""
+    sentences = _SENTENCE.split(_FENCE.sub("", answer[:_LONGEST]))
+    said = (one for one in sentences if _MEASURED.search(one) and not _EXPECTED.search(one))
+    return tuple(dict.fromkeys(match[0] for one in said for match in _FIGURE.finditer(one)))[:_MOST_FILES]
+
+
+def _plain(answer: str) -> str:
+    """The beginning and the end of an answer without its code; what says that nothing fails says that it is clean."""
     if len(answer) > _LONGEST:
         half = _LONGEST // 2
         answer = f"{answer[:half]}\n{answer[-half:]}"
-    text = _NO_FAILURES.sub("cleanly", _FENCE.sub("", answer))
-    if _HONEST.search(text):
-        return ""
-    for sentence in _SENTENCE.split(text):
-        if _CLAIM.search(sentence) and not (_DOUBT.search(sentence) or _ONE_TEST.search(sentence)):
-            return clipped(" ".join(sentence.split()).strip(" -*#>"), _LONGEST_QUOTE)
-    return ""
+    return _NO_FAILURES.sub("cleanly", _FENCE.sub("", answer))

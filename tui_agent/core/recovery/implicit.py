@@ -72,8 +72,9 @@ class ImplicitFailures(Detector[ImplicitParameters]):
     remarks: tuple[Remark, ...] = ()
     """Of the last iteration."""
     said: frozenset[str] = frozenset()
-    written: frozenset[str] = frozenset()
-    """Names of files that the model wrote by commands or tools: what they print of errors is often meant."""
+    written: Mapping[str, int] = field(default_factory=dict)
+    """Names of files that the model wrote by commands or tools, with the newest step (0: in an earlier run): what they
+    print of errors is often meant."""
     waiting: Remark | None = None
     """An error that a script of the model's printed; a remark if the next reply takes it for success."""
     lines: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -106,8 +107,8 @@ class ImplicitFailures(Detector[ImplicitParameters]):
         """The evidence of results holds on; remarks may be made again."""
         unshown = () if self.any_shown else files_named(run.event.task)
         return ImplicitFailures(
-            evidence=self.evidence,
-            written=self.written,
+            evidence=self.evidence.of_earlier_run(),
+            written=dict.fromkeys(self.written, 0),
             unshown=unshown,
             any_shown=self.any_shown,
             work=Work.of(run.event.task),
@@ -166,7 +167,8 @@ class ImplicitFailures(Detector[ImplicitParameters]):
             state = evolve(state, waiting=None, asked=None)
         state = state._with_work(step, seen)
         for result in iteration.results:
-            if result.status in {CallStatus.SUCCEEDED, CallStatus.FAILED, CallStatus.WAITING}:
+            edit = result.status is CallStatus.NOT_KNOWN and result.facts.edits
+            if edit or result.status in {CallStatus.SUCCEEDED, CallStatus.FAILED, CallStatus.WAITING}:
                 state = state._with_result(result, iteration.number, said, seen)
         fresh: dict[str, Remark] = {}
         for remark in seen if policy.implicit or self.asked is not None else ():
@@ -203,13 +205,14 @@ class ImplicitFailures(Detector[ImplicitParameters]):
             seen.append(contradicted(result.tool, result.contradiction))
         command = command_of(result.input)
         if command is None or result.input.get("background"):
-            return self._with_tool(result, said, seen)
+            return self._with_tool(result, number, said, seen)
         reading = command_reading.read(command)
         text = result.outcome
         counts = ran_tests(text) if reading.checker or not reading.prints_files else None
-        state = evolve(self, evidence=self.evidence.after_command(result, reading, counts))
-        if reading.writes:
-            state = state._with_written(reading.writes)
+        state = evolve(self, evidence=self.evidence.after_command(result, reading, counts, number))
+        if reading.writes or reading.edits:
+            named = files_named(command) if reading.edits else ()
+            state = state._with_written((*reading.writes, *named), number)
         failed = not result.passed
         own = bool(reading.script) and reading.script in state.written and not reading.checker
         hidden = "" if failed else hidden_failure(reading, counts, text)
@@ -220,8 +223,8 @@ class ImplicitFailures(Detector[ImplicitParameters]):
         line = failing_line(text) if failed or hidden else ""
         return state._with_line(line, number, seen) if line else state
 
-    def _with_tool(self, result: CallResult, said: str, seen: list[Remark]) -> ImplicitFailures:
-        if result.status is not CallStatus.SUCCEEDED or result.facts.looks_only:
+    def _with_tool(self, result: CallResult, number: int, said: str, seen: list[Remark]) -> ImplicitFailures:
+        if result.status in {CallStatus.FAILED, CallStatus.WAITING} or _looks(result):
             return self
         path = result.input.get("path", result.input.get("file_path"))
         if not result.facts.edits or not isinstance(path, str):
@@ -232,12 +235,11 @@ class ImplicitFailures(Detector[ImplicitParameters]):
             seen.append(remark)
             return self
         if path.endswith(_PROSE):
-            return self._with_written((path,))
-        evidence = evolve(self.evidence, changed=path, other=False)
-        return evolve(self, evidence=evidence)._with_written((path,))
+            return self._with_written((path,), number)
+        return evolve(self, evidence=self.evidence.after_change(path))._with_written((path,), number)
 
-    def _with_written(self, paths: tuple[str, ...]) -> ImplicitFailures:
-        names = self.written | {path.rpartition("/")[2] for path in paths}
+    def _with_written(self, paths: tuple[str, ...], number: int) -> ImplicitFailures:
+        names = {**self.written, **dict.fromkeys((path.rpartition("/")[2] for path in paths), number)}
         return self if len(names) > _MOST_CAUSES else evolve(self, written=names)
 
     def _with_line(self, line: str, number: int, seen: list[Remark]) -> ImplicitFailures:
@@ -315,6 +317,10 @@ _WHOLE_FOLDERS = re.compile(r"[*?$`\[]|\s-\w{0,9}[rR]")
 """How a command says which files it shows without their names."""
 
 
+def _looks(result: CallResult) -> bool:
+    return result.facts.looks_only or bool(result.facts.looks)
+
+
 def _shown(name: str, calls: Iterable[CallResult]) -> bool:
     base = name.rpartition("/")[2]
     return any(base in result.outcome or base in str(dict(result.input)) for result in calls)
@@ -323,7 +329,7 @@ def _shown(name: str, calls: Iterable[CallResult]) -> bool:
 def _may_show_anything(result: CallResult) -> bool:
     command = command_of(result.input)
     if command is None:
-        return not (result.facts.looks_only or result.facts.edits)
+        return not (_looks(result) or result.facts.edits)
     return command_reading.read(command).runs_other or _WHOLE_FOLDERS.search(command) is not None
 
 

@@ -31,6 +31,7 @@ from tui_agent.core.projections.entries import (
     ReplyEntry,
     SummaryEntry,
 )
+from tui_agent.core.receipt_lines import listed
 from tui_agent.formats.exporters.curve import curve
 from tui_agent.formats.exporters.story import (
     IterationItem,
@@ -126,6 +127,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters |= {
+        "receipts": listed,
         "about_summary": about_summary,
         "asker": asker,
         "by_rule": by_rule,

@@ -21,6 +21,7 @@ from tui_agent.core.projections.entries import (
     ReplyEntry,
     SummaryEntry,
 )
+from tui_agent.core.receipt_lines import listed
 from tui_agent.formats.exporters.story import (
     IterationItem,
     NoteItem,
@@ -119,6 +120,9 @@ def _run(run: RunStory) -> Iterator[str]:
             yield inline(outcome.reason)
         if outcome.answer and outcome.outcome is not Outcome.ANSWERED:
             yield quoted(outcome.answer)
+        if outcome.receipts:
+            shown = listed(outcome.receipts)
+            yield "\n".join(f"- {standing}: {inline(words)}" for standing, words in shown)
         yield f"{counted(run.iterations, 'step')} · {counts(run.metrics)} · {seconds(run.duration)}"
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from tui_agent.core import events
 from tui_agent.core.fold import apply
 from tui_agent.core.projections.timeline import Timeline
+from tui_agent.core.receipt_lines import listed
 from tui_agent.core.recovery.iteration import Answer
 from tui_agent.core.state import RunState
 from tui_agent.formats.exporters.wording import asker, by_rule, counts, without_repeats
@@ -105,6 +106,7 @@ def _frame(event: events.Event) -> Iterator[str]:
                 + by_rule(event.rule)
             )
             yield from event.answer.splitlines()
+            yield from (f"{standing.upper()} {words}" for standing, words in listed(event.receipts))
         case events.IterationStarted():
             yield f"STEP {event.iteration}"
         case events.Notice():

@@ -20,6 +20,7 @@ from pydantic import JsonValue
 
 from tui_agent.core import events
 from tui_agent.core.decision.decide import decide
+from tui_agent.core.decision.receipts import receipts
 from tui_agent.core.decision.steps import Finish, Record
 from tui_agent.core.decision.tool_calls import arguments_of, as_error
 from tui_agent.core.evolve import evolve
@@ -302,6 +303,12 @@ class Judge:
         if reached is not None:
             self.mark = (reached.level, reached.detector)
 
+    def _finished(self, event: events.RunFinished, _: events.Event | None) -> None:
+        """The end as it was, with what shows the claims of its answer."""
+        if event.outcome is events.Outcome.ANSWERED:
+            event = event.model_copy(update={"receipts": receipts(self.state, event.answer)})
+        self.put(event)
+
     def _mark(self, following: events.Event | None) -> None:
         """Say once what the verdict would have done, unless the recording did it."""
         reached = self.state.verdict
@@ -319,6 +326,7 @@ _TAKES: dict[type[events.Event], Callable[[Judge, Any, events.Event | None], Non
     events.ReplyFinished: Judge._reply,
     events.ToolSucceeded: Judge._succeeded,
     events.RunStarted: Judge._run,
+    events.RunFinished: Judge._finished,
 }
 
 

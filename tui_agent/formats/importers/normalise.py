@@ -16,6 +16,7 @@ from tui_agent.core import events
 from tui_agent.core.request.coherence import NO_RESULT
 from tui_agent.core.tool_facts import OWN, ToolFacts
 from tui_agent.formats.importers.faults import refused_by_hooks
+from tui_agent.formats.importers.results import changed_files
 from tui_agent.formats.importers.tools_of_others import by_other_agents
 from tui_agent.formats.importers.transcript import (
     Call,
@@ -385,7 +386,7 @@ class Builder:
             "index": index,
             "content": result.content,
             "duration": duration,
-            "facts": _looking(call.name),
+            "facts": _facts_of(call),
         }
         match result.status:
             case "ok":
@@ -435,7 +436,9 @@ def _unique(calls: list[Call]) -> list[tuple[str, Call]]:
     return unique
 
 
-def _looking(tool: str) -> ToolFacts | None:
-    """Give what is known of another agent's tool that only looks; this program's own are known by their names."""
-    known = None if tool in OWN else by_other_agents(tool)
-    return known if known is not None and known.looks else None
+def _facts_of(call: Call) -> ToolFacts | None:
+    """Give what is known of another agent's tool by its name; this program's own are known by theirs."""
+    known = None if call.name in OWN else by_other_agents(call.name)
+    if known is None or not (known.looks or changed_files(call.name, call.input)):
+        return None
+    return known

@@ -38,6 +38,14 @@ CALL_STATES: dict[str, Sign] = {
     "not known": Sign("~", "not known", "muted"),
 }
 
+RECEIPTS: dict[str, Sign] = {
+    "shown": Sign("✓", "shown", "ok"),
+    "stale": Sign("△", "stale", "warn"),
+    "failed": Sign("△", "failed", "warn"),
+    "missing": Sign("–", "not shown", "muted"),
+    "stray": Sign("+", "left behind", "muted"),
+}
+
 LEVELS: dict[str, Sign] = {
     "continue": Sign("·", "continue", "muted"),
     "guide": Sign("→", "guide", "note"),

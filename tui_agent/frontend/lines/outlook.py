@@ -216,9 +216,10 @@ def proven(state: RunState) -> Iterator[tuple[bool, str]]:
     from tui_agent.core.recovery.implicit import ImplicitFailures
 
     evidence, changed = state.recovery.of(ImplicitFailures).evidence, state.metrics.files_changed
-    if evidence.label and not evidence.other:
-        said = f"{one_line(evidence.label)}: {one_line(evidence.line)}".removesuffix(": ")
-        if evidence.failed:
+    tests = evidence.tests
+    if tests is not None and not evidence.other:
+        said = f"{one_line(tests.label)}: {one_line(tests.line)}".removesuffix(": ")
+        if tests.failed:
             yield False, f"the last test run failed: {said}"
         else:
             yield not evidence.changed, f"tests ran: {said}"

@@ -113,7 +113,8 @@ def _count(total: Counted, file: Path, run: Imported) -> None:
             total.replies_of_files += untold and at != last
         if isinstance(event, events.ReplyFinished) and claims_tests_pass(event.text):
             asked, evidence = implicit.unproved(event.text) is not None, implicit.evidence
-            shown = bool(evidence.label) and not (evidence.failed or evidence.changed or evidence.other)
+            tests = evidence.tests
+            shown = tests is not None and not (tests.failed or evidence.changed or evidence.other)
             if at == last:
                 total.answers += 1
                 total.answers_asked += asked
