@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from tui_agent.core.values import Receipt, Standing
+if TYPE_CHECKING:
+    from tui_agent.core.values import Receipt, Standing
 
 _MOST = 5
 """Files that are named in one line."""

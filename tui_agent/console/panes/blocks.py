@@ -83,7 +83,7 @@ def rough_size(entry: entries.AnyEntry, density: Density) -> RoughSize:
     if entry.kind == "reply" or entry.kind == "operator":
         text = entry.text
     elif entry.kind == "outcome":
-        text = entry.answer
+        text = entry.answer + "\n" * len(entry.receipts)
     return RoughSize(3 + text.count("\n"), len(text))
 
 

@@ -122,6 +122,8 @@ _NOT_WRITTEN = re.compile(
     r"\b(?:not|never|should|would|could|will|may|might|if|once|can|must|already|previously|you|unchanged)\b|n't\b|\?",
     re.IGNORECASE,
 )
+_CALL = re.compile(r"`[^`\n]*[ ][^`\n]*`")
+"""A command between backticks, with the names of files in it."""
 _IS_FILE = re.compile(r"/|\.[a-z][a-z0-9]{0,4}$|file$|README|LICENSE")
 """An answer names methods and fields (`url.User`) as well."""
 _RAN = re.compile(
@@ -197,7 +199,7 @@ def claimed(answer: str, kind: Kind) -> str:
 
 def files_written(answer: str) -> tuple[str, ...]:
     """The files of which an answer says that they were written or changed, each once."""
-    sentences = _SENTENCE.split(_FENCE.sub("", answer[:_LONGEST]))
+    sentences = _SENTENCE.split(_CALL.sub("", _FENCE.sub("", answer[:_LONGEST])))
     said = (one for one in sentences if _WROTE.search(one) and not _NOT_WRITTEN.search(one))
     names = dict.fromkeys(path for one in said for path in _FILE.findall(one) if _IS_FILE.search(path))
     return tuple(names)[:_MOST_FILES]

@@ -160,7 +160,8 @@ def _in_all(counts: RanTests) -> str:
             if counts.passed + counts.failed == 1
             else f"{counts.passed} packages ok, {counts.failed} failed"
         )
-    return f"{counts.passed} passed, {counts.failed} failed"
+    failed = f", {counts.failed} failed" if counts.failed else ""
+    return f"{counts.passed} passed{failed}"
 
 
 def _check(result: CallResult, reading: CommandReading, step: int, failed: bool, line: str) -> Check:
