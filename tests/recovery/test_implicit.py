@@ -137,6 +137,12 @@ def test_an_answer_that_claims_that_tests_pass(answer: str) -> None:
         "I could not run the suite here, so whether all tests pass is open.",
         "```\nAll tests pass.\n```",
         "The tests are in tests/; passing a name runs one.",
+        "All SQLite tests pass. The failures are only for Postgres tests that require Docker.",
+        "I exclude two packages to get the remaining tests passing.",
+        "I updated the golden files so the full test suite can pass.",
+        "Most tests passed; only `lint::fix` failed.",
+        "The workspace tests mostly pass, but `try_exists` consistently fails.",
+        "Only the slow test timed out; rerun the test suite with more time to complete successfully.",
     ],
 )
 def test_an_answer_that_claims_no_such_thing(answer: str) -> None:

@@ -54,7 +54,9 @@ _DOUBT = re.compile(
     r"""
       \b(?:should|would|could|will|may|might|must|expected?|expects?|hopefully|likely|probably|presumably|assum\w+|if|once|
           until|before|when|unless|seems?|make\ sure|let(?:'s|\ me|\ us)|which|whether|i'll|now\ i|next|
-          to\ (?:ensure|verify|check|confirm|see|make))\b
+          to\ (?:ensure|verify|check|confirm|see|make|get|achieve|satisfy|let|have|reach|obtain|complete)
+          |so\ (?:that|it|they|the)|can\ (?:pass|succeed|be)|try|rerun|re-run|exclud\w+|rather\ than|easiest|simplest
+          |subset|most(?:ly)?|remaining|rest|earlier|previously)\b
     | \b(?:not|n't|cannot|never|nor|without\ running|no\ way|unable|un(?:verified|tested|run))\b | n't\b
     | \b(?:except|apart\ from|aside\ from|other\ than|but|however|although|unrelated|pre-?existing|flaky|skipped?|
           already\ fail\w*|fail(?:s|ed|ing|ures?)?|errors?|broken)\b
@@ -69,7 +71,9 @@ _HONEST = re.compile(
           (?:\w+\s+){0,3}?(?:run|ran|running|execute[d]?|test(?:ed)?|verif(?:y|ied))\b
     | \b(?:still|tests?|one|two|three|four|five|\d+)\s+(?:\w+\s+){0,3}?(?:fail(?:s|ed|ing|ures?)?|errors?|broken)\b
     | \b(?:fail(?:s|ed|ing|ures?))\s+(?:\w+\s+){0,4}?(?:remain|unrelated|pre-?existing|before|already)\b
-    | \b(?:unrelated|pre-?existing|known|expected)\s+(?:\w+\s+){0,2}?(?:fail\w*|errors?)\b
+    | \b(?:unrelated|pre-?existing|known|expected|remaining|only|single|consistently|sometimes|also)\s+(?:\w+\s+){0,2}?
+          (?:fail\w*|errors?)\b
+    | \b(?:fail(?:s|ed|ures?))\s+(?:\w+\s+){0,2}?(?:due|because|only|since|with|on|in|if|when)\b
     """,
     re.IGNORECASE | re.VERBOSE,
 )
