@@ -41,6 +41,7 @@ COMBINED = PRESETS["combined"]
         ("Tests:       1 failed, 5 passed, 6 total", 5, 1),
         (" Test Files  1 passed (1)\n      Tests  5 passed (5)", 5, 0),
         ("  5 passing (3ms)\n  1 failing", 5, 1),
+        ("  5 passing (3ms)\n  0 failing", 5, 0),
         ("ok  \ta/b\t0.1s\nFAIL\ta/c\t0.2s\nFAIL", 1, 1),
         ("?   \ta/b\t[no test files]", 0, 0),
         ("[ERROR] Tests run: 5, Failures: 1, Errors: 0, Skipped: 0", 4, 1),

@@ -15,8 +15,18 @@ from typing import Any
 
 from tui_agent.core.recovery.exit_code import is_loud, read_command
 from tui_agent.core.recovery.findings import checking_program, script_of
-from tui_agent.shell_programs import program_name, unwrapped
-from tui_agent.shell_syntax import AndOr, CommandGroup, Compound, Pipeline, Script, Simple, without_bodies
+from tui_agent.shell_programs import SHELLS, base_name, program_name, shell_code, unwrapped
+from tui_agent.shell_syntax import (
+    AndOr,
+    CommandGroup,
+    Compound,
+    Pipeline,
+    Script,
+    Simple,
+    UnreadableCommand,
+    parse,
+    without_bodies,
+)
 from tui_agent.terminal_text import clipped
 
 _LONGEST_LABEL = 60
@@ -29,7 +39,8 @@ _PRINTS_FILES = frozenset({
 _KEEPS_ALL = frozenset({"tail", "tee", "cat", "ts", "nl"})
 """Filters that let the end of their input through, the place of summaries."""
 _ONLY_LISTS = re.compile(
-    r"^(?:--(?:help|version|collect-only|co|fixtures|markers|list\w*|passWithNoTests|setup-plan|dry-run|no-run|init|showConfig)\b|-h$|-V$)"
+    r"^(?:-{1,2}list\b|-test\.list\b|--(?:help|version|collect-only|co|fixtures|markers|list\w*"
+    r"|passWithNoTests|setup-plan|dry-run|no-run|init|showConfig)\b|-h$|-V$)"
 )
 """Options by which a test runner runs no test and is not meant to."""
 _SHOWS_CODE = re.compile(r"\$\?|PIPESTATUS|pipestatus|pipefail|errexit")
@@ -38,6 +49,9 @@ _WRITES = re.compile(
     r"|\b(?:cp|mv) (?:-\w+ )*[\w./~+-]{1,200} ([\w./~+-]{1,200})"
 )
 _MOST_FILES = 20
+_AS_OTHERS = frozenset({"su", "runuser"})
+_DEEPEST = 2
+"""Shells within a command (`bash -c`) that are looked into."""
 _IN_PLACE = re.compile(
     r"\b(?:sed|perl)\s+(?:-\S{1,40}\s+){0,4}-\w{0,9}i|\bsed\b[^|;&\n]{0,200}--in-place|\bpatch\s+-|\bgit\s+apply\b"
 )
@@ -53,8 +67,8 @@ class CommandReading:
     `filtered_by`: the filter that may leave out the end of its output. `only_lists`: it is asked for no test.
     `script`: the file that an interpreter or the shell runs. `prints_files`: the output may be others' text.
     `writes`: files that it writes by redirection. `edits`: it changes files in other ways that can be seen.
-    `runs_other`: it runs a program of which nothing is known, or cannot be read. `silenced`: programs whose exit codes
-    a pipe hides, and `last`: what sets it in their place.
+    `shows_code`: it prints an exit code itself. `runs_other`: it runs a program of which nothing is known, or cannot be
+    read. `silenced`: programs whose exit codes a pipe hides, and `last`: what sets it in their place.
     """
 
     checker: str = ""
@@ -69,6 +83,7 @@ class CommandReading:
     runs_other: bool = False
     silenced: tuple[str, ...] = ()
     last: str = ""
+    shows_code: bool = False
 
 
 UNREADABLE = CommandReading(prints_files=True, runs_other=True)
@@ -89,6 +104,7 @@ class _ScriptVisitor:
     def __init__(self, command: str, script: Script) -> None:
         self.script = script
         self.code_shown = bool(_SHOWS_CODE.search(command))
+        self.depth = 0
         self.found: dict[str, Any] = {}
         self.programs: list[str] = []
         self.prints_files = False
@@ -110,6 +126,7 @@ class _ScriptVisitor:
             writes=self.writes,
             edits=self.edits,
             runs_other=self.runs_other,
+            shows_code=self.code_shown,
             **self.found,
         )
 
@@ -153,9 +170,24 @@ class _ScriptVisitor:
                     filters = [_first_word(other) for other in commands[place + 1 :]]
                     self._simple(command, by, filters, first=place == 0)
 
+    def _inner(self, code: str, hidden: str) -> None:
+        """What `bash -c` runs."""
+        try:
+            script = parse(code)
+        except UnreadableCommand:
+            self.runs_other = self.prints_files = True
+            return
+        self.depth += 1
+        self._script(script, hidden)
+        self.depth -= 1
+
     def _simple(self, command: Simple, hidden: str, filters: Sequence[str], *, first: bool) -> None:
         words = unwrapped(command.words)
         if not words:
+            return
+        code = _code_within(words)
+        if code is not None and self.depth < _DEEPEST:
+            self._inner(code, hidden)
             return
         name = program_name(words[0])
         self.programs.append(name)
@@ -167,7 +199,8 @@ class _ScriptVisitor:
                 "label": _label(words),
                 "hidden_by": "" if self.code_shown else hidden,
                 "filtered_by": cut,
-                "only_lists": any(_ONLY_LISTS.match(word) for word in words[1:]),
+                "only_lists": any(_ONLY_LISTS.match(word) for word in words[1:])
+                or _only_compiles(checker, words),
                 "script": script_of(words),
             }
             return
@@ -181,6 +214,21 @@ class _ScriptVisitor:
         elif not is_loud(command):
             self.runs_other = True
             self.found.setdefault("label", _label(words))
+
+
+def _code_within(words: Sequence[str]) -> str | None:
+    """The command line that a shell is given, also under another user (`su - app -c`, `runuser -u app -- bash -c`)."""
+    if program_name(words[0]) not in _AS_OTHERS:
+        return shell_code(words)
+    shell = next((place for place, word in enumerate(words) if place and base_name(word) in SHELLS), None)
+    if shell is not None and (code := shell_code(words[shell:])) is not None:
+        return code
+    place = words.index("-c") + 1 if "-c" in words else len(words)
+    return words[place] if place < len(words) else None
+
+
+def _only_compiles(checker: str, words: Sequence[str]) -> bool:
+    return checker == "go test" and "-c" in words
 
 
 def _never_fails(pipeline: Pipeline) -> bool:

@@ -30,7 +30,7 @@ from tui_agent.core.recovery.iteration import (
     Iteration,
     command_of,
 )
-from tui_agent.core.recovery.output_signs import failing_line, ran_tests
+from tui_agent.core.recovery.output_signs import failing_line, names_failure, ran_tests
 from tui_agent.core.recovery.parameters import Parameters
 from tui_agent.core.recovery.remarks import (
     Remark,
@@ -244,7 +244,7 @@ class ImplicitFailures(Detector[ImplicitParameters]):
 
     def _with_line(self, line: str, number: int, seen: list[Remark]) -> ImplicitFailures:
         key = normalise(line)
-        if len(key) < _SHORTEST_LINE:
+        if len(key) < _SHORTEST_LINE or not names_failure(line):
             return self
         steps = self.lines.get(key, ())
         if steps[-1:] == (number,):

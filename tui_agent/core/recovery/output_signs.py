@@ -77,6 +77,8 @@ _SUMMARY = re.compile(
     | \d+%\ tests\ passed,\ \d+\ tests\ failed\ out\ of\ \d+                      # ctest
     )"""
 )
+_NONE_FAILED = re.compile(r"\s*0 fail(?:ing|ed)?")
+"""A line that does not say how many passed: its like stands above or below, or in another form."""
 _COUNT = re.compile(
     r"(?P<n>\d{1,7}) (?P<what>passed|passing|pass|failed|failing|fail|failures?|errors?|exceptions|xfailed|xpassed"
     r"|examples?|runs|tests?|total)\b"
@@ -126,7 +128,7 @@ def ran_tests(output: str) -> RanTests | None:
             counts = RanTests(int(passed), int(bad), quoted(line))
         elif _NONE_RAN.fullmatch(line):
             counts = RanTests(0, 0, quoted(line))
-        elif _SUMMARY.fullmatch(line):
+        elif _SUMMARY.fullmatch(line) and not _NONE_FAILED.fullmatch(line):
             counts = _counted(line)
         if counts is not None:
             found = counts if found is None else found.with_more(counts)
@@ -194,6 +196,22 @@ _SAID_BY_TESTS = re.compile(
 
 
 _OF_FAILURES = ("e   ", "failed ", "error")
+
+
+_SAYS_NOTHING = re.compile(
+    r"""
+      (?:\[ERROR\]\ )?BUILD\ FAIL | make(?:\[\d+\])?:\ \*\*\* | FAILURE:\ | panic:\ non-zero\ exit\ code
+    | error:\ (?:test\ failed,\ to\ rerun | script\ " | could\ not\ compile | \d+\ targets?\ failed)
+    | npm\ (?:ERR!|error)\ (?:code|errno|lifecycle|path|command|test\ failed|a\ complete)
+    | .*\b(?:exit(?:ed)?(?:\ with)?\ (?:code|status)|returned)\ -?\d+\W*$
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def names_failure(line: str) -> bool:
+    """Tell if a failing line says which failure it is; that of a build that broke stands for any."""
+    return not _SAYS_NOTHING.match(line)
 
 
 def failing_line(output: str) -> str:

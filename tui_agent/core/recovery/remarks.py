@@ -81,7 +81,7 @@ def remarks_on(
     elif complaint := _complaint(reading, text):
         reason = f"Exit code 0 is that of `{reading.last}`, and the rest failed: {complaint}"
         yield Remark(Rule.IMPLICIT_EXIT_CODE, reason, f"{reason}. {_SEE_CODE['|']}", "exit_code")
-    elif hidden and not own:
+    elif hidden and not (own or reading.shows_code or _ASKS_HELP.search(label)):
         reason = f"{label} ended with exit code 0, but its output tells of a failure"
         yield Remark(
             Rule.IMPLICIT_ERROR, f"{reason}: {hidden}", f"{reason}: {hidden}", f"error {label} {hidden}"
@@ -109,7 +109,7 @@ _SEE_CODE = {
 _NOTHING = re.compile(r"\s*(?:0|no|false|none|0 total)?\s*", re.IGNORECASE)
 
 
-_MAY_NOT = re.compile(r"permission denied|operation not permitted", re.IGNORECASE)
+_MAY_NOT = re.compile(r"permission denied|operation not permitted|binary file matches", re.IGNORECASE)
 """Words of a search of a whole disk about places that it may not enter: the rest was searched."""
 
 
@@ -131,6 +131,9 @@ def _complaint(reading: CommandReading, text: str) -> str:
 _LONGEST_COMPLAINTS = 2_000
 """Characters of an output that holds complaints and nothing else."""
 
+_ASKS_HELP = re.compile(r"\s(?:-h|--help|--version|-V)\b")
+_RUNS_ON = re.compile(r"\bstill running\b|\btimed out\b|\bin the background\b", re.IGNORECASE)
+"""The command has not ended: what is missing may come."""
 _SUMMARISES = frozenset({
     "pytest", "py.test", "unittest", "nose2", "jest", "vitest", "mocha", "go test", "cargo test", "rspec", "phpunit",
     "ctest",
@@ -142,10 +145,11 @@ def _cut(reading: CommandReading, text: str) -> bool:
     """Tell if a test runner's summary is missing because a filter in between left it out."""
     return (
         reading.checker in _SUMMARISES
-        and reading.filtered_by in {"head", "sed"}
+        and reading.filtered_by == "head"
         and not reading.only_lists
         and " -qq" not in reading.label
         and bool(text.strip())
+        and not _RUNS_ON.search(text)
         and not failing_line(text)
     )
 
