@@ -142,6 +142,7 @@ def test_an_answer_that_claims_that_tests_pass(answer: str) -> None:
         "I exclude two packages to get the remaining tests passing.",
         "I updated the golden files so the full test suite can pass.",
         "Most tests passed; only `lint::fix` failed.",
+        "Option 1 is the least invasive and keeps the existing tests passing.",
         "The workspace tests mostly pass, but `try_exists` consistently fails.",
         "Only the slow test timed out; rerun the test suite with more time to complete successfully.",
     ],

@@ -34,7 +34,7 @@ _ANNOUNCES = re.compile(
     rf"""
     (?:(?:(?:ok(?:ay)?|alright|great|good|perfect|excellent|sure|right|so|and|then|now|next|first(?:ly)?|finally|also
           |instead|after\ that|for\ (?:now|this|that)|with\ that|from\ here|to\ (?:do\ (?:this|that|so)|begin|start))
-        [,.!:]?\ ){{0,3}})
+        [,.!:]?\ ){{0,3}}|[^\n,.;:!?]{{1,60}},\ )
     (?:let\ me|let's|let\ us|i(?:'ll|\ will|\ shall|'m\ going\ to|\ am\ going\ to|\ (?:now\ )?need\ to|'m\ about\ to)
         |we(?:'ll|\ will|\ need\ to)|(?:my|the)\ next\ step\ is\ to)
     \ (?:(?:now|next|first|also|then|quickly|start\ by|begin\ by|try\ to|proceed\ to|go\ ahead\ and|need\ to|just
@@ -44,6 +44,11 @@ _ANNOUNCES = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """How a sentence begins that announces an act of one's own."""
+_ANNOUNCES_HAN = re.compile(
+    r"(?:好的?[，,])?(?:(?:接下来|下一步|现在|首先|然后)[，,]?)?(?:让我|我(?:将|会|来|要|先|现在)|继续|开始)"
+    r"(?!.*(?:[你您吗呢]|如果|完成|已经|完毕|之后))"
+)
+"""The same in Chinese, where it waits for nobody."""
 _WAITS = re.compile(
     r"\b(?:you|your|yours|if|once|when(?:ever)?|unless|until|after\ (?:that|this)\ is\ (?:done|merged)|later|tomorrow"
     r"|for\ (?:review|approval|confirmation)|in\ the\ future)\b|\bnot\b|n't\b",
@@ -86,7 +91,7 @@ def announced(text: str) -> str:
     last = sentences[-1] if sentences else ""
     plain = last.strip(_MARKS)
     opens = plain.endswith((":", "："))
-    begins = _ANNOUNCES.match(plain.replace("’", "'"))
-    if (opens and not _LIST_ITEM.match(last)) or (begins and not _WAITS.search(plain)):
+    begins = _ANNOUNCES.match(plain.replace("’", "'")) and not _WAITS.search(plain)
+    if (opens and not _LIST_ITEM.match(last)) or begins or _ANNOUNCES_HAN.match(plain):
         return clipped(" ".join(plain.split()), _LONGEST_QUOTE)
     return ""

@@ -56,7 +56,7 @@ _DOUBT = re.compile(
           until|before|when|unless|seems?|make\ sure|let(?:'s|\ me|\ us)|which|whether|i'll|now\ i|next|
           to\ (?:ensure|verify|check|confirm|see|make|get|achieve|satisfy|let|have|reach|obtain|complete)
           |so\ (?:that|it|they|the)|can\ (?:pass|succeed|be)|try|rerun|re-run|exclud\w+|rather\ than|easiest|simplest
-          |subset|most(?:ly)?|remaining|rest|earlier|previously)\b
+          |subset|option|keep(?:s|ing)?|most(?:ly)?|remaining|rest|earlier|previously)\b
     | \b(?:not|n't|cannot|never|nor|without\ running|no\ way|unable|un(?:verified|tested|run))\b | n't\b
     | \b(?:except|apart\ from|aside\ from|other\ than|but|however|although|unrelated|pre-?existing|flaky|skipped?|
           already\ fail\w*|fail(?:s|ed|ing|ures?)?|errors?|broken)\b
