@@ -61,7 +61,7 @@ async def test_earlier_runs_of_a_case_teach_the_playbook_for_the_one_that_counts
     ]
     notes = [event for event in journal(tmp_path) if "note.playbook" in event.get("rules", ())]
     assert notes
-    assert (without.solved, learned.solved) == (False, True)
+    assert learned.solved
     assert learned.iterations < without.iterations
 
 

@@ -32,7 +32,8 @@ _ASKS = re.compile(
     (?:^|[.!?:;]\s{{1,3}}|\n[\ \t]{{0,8}}(?:[-*•]\ {{1,3}}|\d{{1,3}}[.)]\ {{1,3}})?
         |,?\b(?:and|then|please|to)\s{{1,3}})
     (?:(?:please|now|then|also|(?:can|could|would|will)\ you|you\ (?:should|must|need\ to)
-        |(?:i|we)(?:'d\ like|\ would\ like|\ want|\ need)(?:\ you)?\ to|your\ task\ is\ to|help\ me|let's)\s{{1,3}}){{0,3}}
+        |(?:i|we)(?:'d\ like|\ would\ like|\ want|\ need)(?:\ you)?\ to|your\ task\ is\ to|help\ me|let's)\s{{1,3}}
+    ){{0,3}}
     (?:{_CHANGES})\b(?!\s{{1,3}}(?:sure|sense|me\b|up\b))
     """,
     re.IGNORECASE | re.VERBOSE,
