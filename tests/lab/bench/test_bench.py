@@ -308,7 +308,9 @@ def test_everything_there_is_can_be_listed(capsys: pytest.CaptureFixture[str]) -
 def test_rules_of_silent_failures_are_named_for_kinds_that_there_are() -> None:
     assert RULE_OF.keys() <= {case.kind for case in all_cases() if case.visible == "implicit"}
     assert set(RULE_OF.values()) == {rule.value for rule in Rule if rule.startswith("implicit.")} - {
-        "implicit.returns"
+        "implicit.returns",
+        "implicit.nothing",
+        "implicit.elsewhere",
     }
 
 

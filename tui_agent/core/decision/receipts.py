@@ -113,11 +113,8 @@ _LONGEST_LINE = 120
 
 
 def _strays(implicit: ImplicitFailures, words: str) -> Iterator[Receipt]:
-    named = {path.rpartition("/")[2] for path in files_named(words)}
-    strays = [
-        name
-        for name, step in implicit.written.items()
-        if step and _STRAY.search(name) and name not in named and not implicit.evidence.removed(name)
-    ]
+    made = [name for name, step in implicit.written.items() if step and _STRAY.search(name)]
+    named = {path.rpartition("/")[2] for path in files_named(words)} if made else set()
+    strays = [name for name in made if name not in named and not implicit.evidence.removed(name)]
     for name in strays[: 2 * _MOST]:
         yield Receipt(kind="stray", claim=name, command=name, step=implicit.written[name])

@@ -15,7 +15,7 @@ from tui_agent.core.recovery.iteration import command_of
 from tui_agent.core.recovery.output_signs import quoted
 from tui_agent.core.recovery.remarks import Remark, claim
 from tui_agent.headline import telling_line
-from tui_agent.terminal_text import clipped, one_line
+from tui_agent.terminal_text import clipped
 
 if TYPE_CHECKING:
     from tui_agent.core.recovery.command_reading import CommandReading
@@ -26,6 +26,7 @@ _MOST_COMMANDS = 40
 """Commands that are remembered, the newest."""
 _LONGEST_COMMAND = 200
 
+_WHOLE_NUMBER = re.compile(r"(?<![\d.])\d+(?![\d.])")
 _REMOVES = re.compile(r"\b(?:rm|mv|unlink|trash|git (?:clean|stash|checkout|restore|reset))\b")
 _LINTERS = frozenset({
     "flake8", "ruff", "ruff check", "ruff format", "pycodestyle", "pydocstyle", "pyflakes", "pylint", "bandit", "mypy",
@@ -110,10 +111,11 @@ class Evidence:
     def removed(self, name: str) -> bool:
         """Tell if a command of the run has removed or renamed a file of this name."""
         removing = (text for text in self.ran if _REMOVES.search(text))
-        return any(fnmatchcase(name, word.rpartition("/")[2]) for text in removing for word in text.split())
+        words = (word.rpartition("/")[2] for text in removing for word in text.split())
+        return any(word == name or ("*" in word and fnmatchcase(name, word)) for word in words)
 
     def _with_command(self, result: CallResult, step: int) -> Evidence:
-        command = one_line(command_of(result.input) or "", _LONGEST_COMMAND)
+        command = " ".join((command_of(result.input) or "")[:_LONGEST_COMMAND].split())
         rest = {known: check for known, check in self.ran.items() if known != command}
         if len(rest) >= _MOST_COMMANDS:
             del rest[next(iter(rest))]
@@ -152,7 +154,7 @@ def kind_of(checker: str) -> Kind | None:
 
 def _in_all(counts: RanTests) -> str:
     """Say the figures of all summaries together; the line of a single one stays as it is."""
-    if re.search(rf"\b{counts.failed or counts.passed}\b(?!\.)", counts.line):
+    if str(counts.failed or counts.passed) in _WHOLE_NUMBER.findall(counts.line):
         return counts.line
     if counts.line.startswith(("ok", "FAIL", "---")):  # go counts packages
         return (

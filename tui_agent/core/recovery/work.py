@@ -136,7 +136,7 @@ class Work:
 
     def after(self, result: CallResult) -> Work:
         """Take in one result."""
-        if self.done and self.found:
+        if not self.change or (self.done and (self.found or not self.existing)):
             return self
         if result.status is CallStatus.DENIED:  # what the operator does not want is not asked for again
             return self.changed()
