@@ -133,6 +133,7 @@ _MAKERS: dict[type[events.Event], Callable[[Any, Signs], str]] = {
     events.CompactionFailed: lambda event, signs: (
         f"{signs.summary} no summary: {one_line(event.in_words)}{_by(event.rule)}"
     ),
+    events.StartedAfresh: lambda event, signs: f"{signs.summary} {one_line(event.in_words)}{_by(event.rule)}",
     events.VerdictReached: _verdict,
     events.Advised: lambda event, signs: f"{signs.notice} {one_line(event.in_words)}{_by(event.rule)}",
     events.Notice: lambda event, signs: f"{signs.notice} {one_line(event.text)}",

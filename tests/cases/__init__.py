@@ -116,7 +116,7 @@ class Fault(Form):
 class Answer(Form):
     """The operator answers the question that is open."""
 
-    choice: Literal["answer", "retry", "wait", "edit", "skip", "partial", "stop"]
+    choice: Literal["answer", "retry", "wait", "edit", "skip", "fresh_start", "partial", "stop"]
     says: str = ""
     call: Call | None = None
     """The edited call and its outcome (`edit`): the engine runs it itself."""
@@ -244,11 +244,11 @@ class Expect(Form):
     cut_by: str | None = None
     """The rule that cut the window in this step; "": it was not cut."""
     summary_by: str | None = None
-    """The rule of the summary of this step, or of its failure; "": none was tried."""
+    """The rule of the summary of this step, or of its failure, or of the fresh start; "": none was tried."""
     warned_by: str | None = None
     """The rule that told the operator of a budget or of the form in this step; "": none did."""
     reads: tuple[str, ...] = ()
-    """Parts of what the model reads in place of what was summarised."""
+    """Parts of what the model reads in place of the steps before."""
 
     def rule_ids(self) -> frozenset[str]:
         """Every rule that the expectation names."""

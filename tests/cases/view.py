@@ -52,7 +52,11 @@ def _found(view: View) -> dict[str, Any]:
     waits = _of(view, events.LimitWaitStarted)
     notes = _of(view, events.NotePrepared)
     cuts = _of(view, events.WindowCut)
-    summaries = [*_of(view, events.Compacted), *_of(view, events.CompactionFailed)]
+    summaries = [
+        *_of(view, events.Compacted),
+        *_of(view, events.CompactionFailed),
+        *_of(view, events.StartedAfresh),
+    ]
     warnings = [notice for notice in _of(view, events.Notice) if notice.origin in {"budget", "form"}]
     summary = state.history.summary
     joined = verdicts[-1] if verdicts else recovery.strongest() if faults else None

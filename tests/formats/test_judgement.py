@@ -56,7 +56,7 @@ def _levels(events: list[Event]) -> list[str]:
     ("policy", "present", "levels"),
     [
         ("combined", True, ["guide", "guide", "escalate", "escalate", "escalate", "escalate"]),
-        ("combined", False, ["guide", "guide", "pivot", "pivot", "stop", "stop"]),
+        ("combined", False, ["guide", "guide", "guide", "pivot", "pivot", "pivot"]),
         ("gigi", True, ["guide", "guide", "escalate", "escalate", "escalate", "escalate"]),
         ("hpd", True, ["continue", "continue", "continue", "stop", "stop", "stop"]),
     ],
@@ -80,12 +80,21 @@ def test_what_would_have_been_done_is_marked_once_and_nobody_was_asked() -> None
     events = judged(_facts(*SAME), "combined", operator_present=False)
     marks = _marks(events)
     assert not [mark for mark in marks if "asked the operator" in mark], "alone it goes on without an answer"
-    assert len([mark for mark in marks if "stopped the run" in mark]) == 1
     assert [mark for mark in marks if "blocked this call" in mark] == [
         "combined would have blocked this call of bash: it had failed too often, and nothing had changed"
     ]
     assert not [event for event in events if isinstance(event, EscalationRaised)]
     assert sum(isinstance(event, ToolFailed) for event in events) == len(SAME)
+
+
+def test_a_fresh_start_in_a_recording_is_marked_and_counted_and_comes_twice() -> None:
+    many = [_turn(f"c{number}", "bash", "boom", command=f"make {number % 4}") for number in range(30)]
+    levels = _levels(judged(_facts(*many), "combined", operator_present=False))
+    assert [number for number, level in enumerate(levels, 1) if level == "fresh_start"] == [10, 20]
+    assert levels[-1] == "stop"
+    marks = _marks(judged(_facts(*many), "combined", operator_present=False))
+    assert len([mark for mark in marks if "would have begun anew" in mark]) == 2
+    assert len([mark for mark in marks if "stopped the run" in mark]) == 1
 
 
 def test_without_an_operator_the_same_run_would_have_gone_on_in_another_way() -> None:

@@ -11,15 +11,14 @@ from tui_agent.console.panes.prose import Prose
 from tui_agent.core import partial_answer
 from tui_agent.core.events import FailureKind
 from tui_agent.core.recovery import note
-from tui_agent.core.recovery.policy import PRESETS
-from tui_agent.frontend.lines.styled import text_of
+from tui_agent.core.recovery.policy import PRESETS, preset
 
 HEAD = "The previous iteration failed with the following error:\n\n"
 ANALYZE = "\n\nPlease analyze what went wrong and try a different approach.\n"
 
 
-def after(preset: str, *steps: dict[str, Any], operator: bool = False) -> Player:
-    player = Player(PRESETS[preset], operator, tools=("read_file", "bash", "finish"))
+def after(policy: str, *steps: dict[str, Any], operator: bool = False) -> Player:
+    player = Player(PRESETS[policy], operator, tools=("read_file", "bash", "finish"))
     for step in steps:
         player.step(step)
     return player
@@ -145,8 +144,11 @@ def test_a_search_that_finds_nothing_needs_no_note() -> None:
 
 
 def test_a_pivot_gives_the_last_instruction() -> None:
-    text = note_after("combined", *[{"batch": [fail(path)]} for path in "abc"])
-    assert text.startswith("3 steps without a success, and the same kind of error again.")
+    player = Player(preset("combined", streak="off"))
+    for path in "abcd":
+        player.batch(fail(path))
+    text = player.note()
+    assert text.startswith("4 steps without a success, and the same kind of error again.")
     assert text.endswith("the next step must differ in kind.")
     assert "The error was" not in text
 
@@ -240,9 +242,9 @@ def test_an_unknown_effect_is_to_be_verified_before_it_is_repeated() -> None:
 
 
 def test_there_is_no_note_where_nothing_happened() -> None:
-    for preset in PRESETS:
-        assert note_after(preset, {"batch": [ok()]}) == ""
-        assert note_after(preset) == ""
+    for policy in PRESETS:
+        assert note_after(policy, {"batch": [ok()]}) == ""
+        assert note_after(policy) == ""
 
 
 def test_hpd_writes_no_note_and_funnelcanary_only_its_pivot_and_its_faults() -> None:
@@ -259,12 +261,12 @@ def test_what_hooks_say_comes_last_in_paragraphs_of_its_own() -> None:
     assert after("hpd").note(["Only this."]) == "Only this."
 
 
-@pytest.mark.parametrize("preset", ["forge", "gigi"])
-def test_the_note_stays_bounded_and_keeps_both_ends_of_a_long_error(preset: str) -> None:
+@pytest.mark.parametrize("name", ["forge", "gigi"])
+def test_the_note_stays_bounded_and_keeps_both_ends_of_a_long_error(name: str) -> None:
     long = {
         "batch": [{**fail(f"{n}"), "error": f"BEGIN{n} " + "x" * 100_000 + f" END{n}"} for n in range(50)]
     }
-    text = note_after(preset, long)
+    text = note_after(name, long)
     assert len(text) < note.LONGEST_NOTE + 100
     assert "BEGIN0" in text
     assert "END0" in text
@@ -274,7 +276,7 @@ def test_the_note_stays_bounded_and_keeps_both_ends_of_a_long_error(preset: str)
 RULES = [
     ("combined", [{"batch": [fail()]}], ("note.error",)),
     ("combined", [{"batch": [fail()]}] * 2, ("note.attempts",)),
-    ("combined", [{"batch": [fail(path)]} for path in "abc"], ("note.pivot",)),
+    ("combined", [{"batch": [*(fail(str(n), f"t{n}") for n in range(5)), ok()]}], ("note.pivot",)),
     ("combined", [{"batch": [ok()]}] * 4, ("note.repeated",)),
     ("combined", [{"batch": [fail(unknown_effect=True)]}], ("note.unknown_effect",)),
     ("forge", [{"batch": [fail()]}], ("note.error",)),

@@ -85,7 +85,7 @@ ROWS: list[tuple[str, str, list[list[dict[str, Any]]], list[str]]] = [
     ("four different", "gigi", FOUR, ["guide"] * 4),
     ("four different", "funnelcanary", FOUR[:3], ["continue", "continue", "degrade"]),
     ("four different", "hpd", FOUR, ["continue"] * 3 + ["stop"]),
-    ("four different", "combined", FOUR, ["guide", "guide", "pivot", "degrade"]),
+    ("four different", "combined", FOUR, ["guide", "guide", "guide", "degrade"]),
     ("success between", "forge", BETWEEN, ["guide", "continue", "guide", "continue", "guide"]),
     ("success between", "gigi", BETWEEN, ["guide", "continue", "guide", "continue", "escalate"]),
     ("success between", "funnelcanary", BETWEEN, ["continue"] * 5),

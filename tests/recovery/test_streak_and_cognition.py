@@ -134,7 +134,7 @@ def test_a_stall_never_degrades_in_combined_where_the_streak_ends_it() -> None:
     for path in "abcd":
         player.batch(fail(path))
         strategies.append(player.state.of(CognitiveState).strategy.value)
-    assert strategies == ["CONTINUE", "CONTINUE", "PIVOT", "PIVOT"]
+    assert strategies == ["CONTINUE", "CONTINUE", "CONTINUE", "PIVOT"]
     by_detector = {one.detector: one.level.value for one in player.state.last_verdicts}
     assert by_detector["cognition"] == "pivot"
     assert player.state.strongest().rule == "streak.ask"
@@ -143,10 +143,10 @@ def test_a_stall_never_degrades_in_combined_where_the_streak_ends_it() -> None:
 OTHERS = ["Permission denied", "invalid syntax", "timed out", "connection refused", "no space left"]
 
 PIVOTS: list[tuple[str, list[str], str]] = [
-    ("three of one shape", ["no file a.py", "no file b.py", "no file c.py"], "pivot"),
-    ("the last two alike", [OTHERS[0], "no file a.py", "no file b.py"], "pivot"),
-    ("the first and the third alike", ["no file a.py", OTHERS[0], "no file b.py"], "pivot"),
-    ("three different errors", OTHERS[:3], "guide"),
+    ("four of one shape", ["no file a.py", "no file b.py", "no file c.py", "no file d.py"], "pivot"),
+    ("the last two alike", [*OTHERS[:2], "no file a.py", "no file b.py"], "pivot"),
+    ("the first and the fourth alike", ["no file a.py", *OTHERS[:2], "no file b.py"], "pivot"),
+    ("four different errors", OTHERS[:4], "guide"),
 ]
 
 
@@ -154,31 +154,32 @@ PIVOTS: list[tuple[str, list[str], str]] = [
 def test_a_pivot_needs_the_stall_and_an_error_that_was_there_before(
     what: str, errors: list[str], level: str
 ) -> None:
-    player, alone = Player(), Player(PRESETS["funnelcanary"])
-    for path in "wxyz":
+    player = Player(preset("combined", pivot_chance=0.0, streak="off"))
+    alone = Player(PRESETS["funnelcanary"])
+    for path in "wxyzv":
         alone.batch(ok(path))
     levels = []
     for number, error in enumerate(errors):
         for one in (player, alone):
             one.batch({**fail(f"{number}", "bash"), "error": error})
         levels.append(player.level)
-    assert levels == ["guide", "guide", level]
+    assert levels == ["guide", "guide", "guide", level]
     assert alone.level == "pivot", "FunnelCanary's own strategy asks for the stall alone"
 
 
 def test_a_repetition_counts_among_the_last_three_errors_only() -> None:
     player = Player(preset("combined", streak="off", stuck=False, breaker=False, pivot_chance=0.0))
     levels = []
-    for number, error in enumerate(["no file a.py", "no file b.py", *OTHERS]):
+    for number, error in enumerate(["no file a.py", "no file b.py", "no file c.py", *OTHERS]):
         player.batch({**fail(f"{number}", "bash"), "error": error})
         levels.append(player.level)
-    assert levels == ["guide", "guide", "pivot", "pivot", "guide", "guide", "guide"]
+    assert levels == ["guide", "guide", "guide", "pivot", "pivot", "guide", "guide", "guide"]
 
 
 @pytest.mark.parametrize(("limit", "level"), [(0.0, "guide"), (1.0, "pivot")])
 def test_a_stall_without_a_repetition_needs_a_low_chance(limit: float, level: str) -> None:
-    player = Player(preset("combined", pivot_chance=limit))
-    for number, error in enumerate(OTHERS[:3]):
+    player = Player(preset("combined", pivot_chance=limit, streak="off"))
+    for number, error in enumerate(OTHERS[:4]):
         player.batch({**fail(f"{number}", "bash"), "error": error})
     assert player.level == level
 

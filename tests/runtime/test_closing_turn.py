@@ -18,9 +18,10 @@ def turn(*calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 MISSING = [
-    turn(("bash", {"command": f"cat missing-{number % 4} 2>/dev/null || exit 7"})) for number in range(9)
+    turn(("bash", {"command": f"cat missing-{number % 4} 2>/dev/null || exit 7"})) for number in range(12)
 ]
-"""Five of them fail alike, and four are different."""
+"""They fail alike, and four are different."""
+ENDS = {"fresh_starts": 0}
 KEEP = ("write_file", {"path": "result.md", "content": "what there is\n"})
 SAY = ("finish", {"answer": "The files are not there; result.md says what there is."})
 
@@ -35,8 +36,9 @@ async def run(folder: Path, turns: list[Any], **settings: Any) -> LiveSession:
     return live
 
 
-async def test_five_identical_failures_end_a_run_alone_after_one_closing_turn(tmp_path: Path) -> None:
-    live = await run(tmp_path, [*MISSING[:5], turn(KEEP, SAY), "one more", "and one more"])
+async def test_ten_identical_failures_end_a_run_alone_after_one_closing_turn(tmp_path: Path) -> None:
+    turns = [*MISSING[:10], turn(KEEP, SAY), "one more", "and one more"]
+    live = await run(tmp_path, turns, recovery=ENDS)
     (opened,) = live.of(events.ClosingTurnOpened)
     (finished,) = live.of(events.RunFinished)
     assert (opened.ended_by, opened.rule) == ("ring.stop", "closing.turn")
@@ -44,16 +46,16 @@ async def test_five_identical_failures_end_a_run_alone_after_one_closing_turn(tm
     assert EXIT_CODES[finished.outcome] == 4
     assert (tmp_path / "workspace" / "result.md").read_text() == "what there is\n"
     assert "result.md says what there is" in finished.answer
-    note = live.sent(5)[-1]["content"]
+    note = live.sent(10)[-1]["content"]
     assert "This run ends after your next reply" in note
     assert "operator" not in note
-    assert len(live.of(events.IterationStarted)) == 6
+    assert len(live.of(events.IterationStarted)) == 11
 
 
 async def test_one_call_that_fails_alike_is_withheld_and_the_run_ends_after_its_closing_turn(
     tmp_path: Path,
 ) -> None:
-    live = await run(tmp_path, [MISSING[0]] * 20)
+    live = await run(tmp_path, [MISSING[0]] * 20, recovery=ENDS)
     (finished,) = live.of(events.RunFinished)
     assert finished.outcome is events.Outcome.STOPPED
     assert len(live.of(events.ToolFailed)) == 3, "the others were refused"
@@ -71,7 +73,9 @@ async def test_the_last_iteration_is_followed_by_the_closing_turn_and_no_other(t
 
 
 @pytest.mark.parametrize(
-    "settings", [{"policy": "hpd"}, {"recovery": {"closing_turn": False}}], ids=["a preset", "switched off"]
+    "settings",
+    [{"policy": "hpd"}, {"recovery": {**ENDS, "closing_turn": False}}],
+    ids=["a preset", "switched off"],
 )
 async def test_there_is_none_under_a_preset_or_where_it_is_switched_off(
     tmp_path: Path, settings: dict[str, Any]
@@ -85,7 +89,7 @@ async def test_different_failures_in_a_row_end_no_run_alone(tmp_path: Path) -> N
     fail = [turn(("bash", {"command": f"echo word{'x' * number}; exit {number + 3}"})) for number in range(8)]
     live = await run(tmp_path, [*fail, "I could not do it.", "I could not do it."])
     assert live.state.run.outcome is events.Outcome.ANSWERED
-    assert "streak.pivot" in {
+    assert "streak.guide" in {
         one.rule for verdict in live.of(events.VerdictReached) for one in verdict.verdicts
     }
     assert live.of(events.ClosingTurnOpened) == []

@@ -559,7 +559,8 @@ class Supervisor:
         if verdict is None:
             self._unanswered.clear()
             return None
-        stops = verdict.level in {events.Level.STOP, events.Level.DEGRADE}
+        # Nobody can give another agent a new window in the middle of its run.
+        stops = verdict.level.rank >= events.Level.FRESH_START.rank
         if not stops and verdict.level is not events.Level.ESCALATE:
             return None
         why = f"{verdict.reason} ({verdict.rule})"

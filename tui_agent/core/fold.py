@@ -563,6 +563,17 @@ def _closing_turn_opened(_: RunState, event: events.ClosingTurnOpened) -> Change
     return {"closing": event, "note_edited": False}
 
 
+def _started_afresh(_: RunState, __: events.StartedAfresh) -> Changes:
+    return {
+        "verdict": None,
+        "note": None,
+        "note_edited": False,
+        "answer": None,
+        "advised": False,
+        "cut_text": "",
+    }
+
+
 def _stop_requested(_: RunState, event: events.StopRequested) -> Changes:
     return {"stop": event}
 
@@ -632,6 +643,7 @@ _HANDLERS: dict[type[events.Event], Callable[[RunState, Any], Changes]] = {
     events.Interrupted: _interrupted,
     events.StopRequested: _stop_requested,
     events.ClosingTurnOpened: _closing_turn_opened,
+    events.StartedAfresh: _started_afresh,
     events.Notice: _notice,
     events.SessionResumed: _session_resumed,
     events.ReplyFinished: _reply_finished,

@@ -111,17 +111,18 @@ class FaultKind(_Worded):
 
 
 class Level(StrEnum):
-    """Verdicts from weakest to strongest: continue < guide < pivot < escalate < degrade < stop."""
+    """Verdicts from weakest to strongest: continue < guide < pivot < escalate < fresh_start < degrade < stop."""
 
     CONTINUE = "continue"
     GUIDE = "guide"
     PIVOT = "pivot"
     ESCALATE = "escalate"
+    FRESH_START = "fresh_start"
     DEGRADE = "degrade"
     STOP = "stop"
 
     rank: int
-    """Position in the ladder, 0 (continue) to 5 (stop)."""
+    """Position in the ladder, 0 (continue) to 6 (stop)."""
 
     def __init__(self, _: str) -> None:
         self.rank = len(type(self).__members__)

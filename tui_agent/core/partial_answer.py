@@ -57,7 +57,7 @@ def compose(reason: str, state: RunState, question: str = "") -> str:
     done = [f"Changed: {escaped_line(name)}" for name in metrics.files_changed[:_FILES]]
     if len(metrics.files_changed) > _FILES:
         done.append(f"… and {counted(len(metrics.files_changed) - _FILES, 'more file')}")
-    done += [_ran(command, said) for command, said in _commands(state)]
+    done += [_ran(command, said) for command, said in commands_that_succeeded(state)]
     lines += _section("Done:", done)
     lines += _section("Tried without success:", list(_tried(state, reason)))
     lines += _section("Open problems:", list(_problems(state, reason)))
@@ -69,8 +69,8 @@ def compose(reason: str, state: RunState, question: str = "") -> str:
     return "\n".join(lines)
 
 
-def _commands(state: RunState) -> Iterator[tuple[str, str]]:
-    """The commands that succeeded, each with the line of its newest result that tells most."""
+def commands_that_succeeded(state: RunState) -> Iterator[tuple[str, str]]:
+    """Give the commands that succeeded, each with the line of its newest result that tells most."""
     left = dict.fromkeys(state.metrics.commands_succeeded, "")
     entries = state.conversation.entries
     for place in range(len(entries) - 1, max(-1, len(entries) - _LOOKED_AT), -1):

@@ -244,6 +244,8 @@ def _settings_line(event: events.Event) -> str:
             return f"{event.setting}: now {one_line(event.value)}"
         case events.ClosingTurnOpened():
             return f"closing turn: {one_line(event.reason)}"
+        case events.StartedAfresh():
+            return one_line(event.in_words)
         case events.BudgetRaised():
             return f"budget: {one_line(event.in_words)}"
         case events.BreakerSet():

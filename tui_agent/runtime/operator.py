@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
 
 Decision = Literal["once", "session", "always", "everywhere", "deny"]
-Choice = Literal["answer", "retry", "wait", "edit", "skip", "keep", "partial", "stop", "continue"]
+Choice = Literal[
+    "answer", "retry", "wait", "edit", "skip", "keep", "fresh_start", "partial", "stop", "continue"
+]
 
 
 @dataclass(frozen=True)
@@ -28,12 +30,11 @@ class ApprovalReply:
 class EscalationReply:
     """The answer to an escalation.
 
-    answer: `text` goes to the model. retry: the blocked call may run once more. edit: the same with the
-    arguments in `input`. skip: go on without that call. keep: the
-    plan is the answer of the run. partial, stop: end the run with a partial answer, as
-    `partial` or `escalated`. continue: go on with the call withheld (only `--on-escalation continue`). For a
-    model fault, `retry` tries again, with the model named in `text` if there is one; `wait` waits until the
-    limit that was reached resets.
+    answer: `text` goes to the model. retry: the blocked call may run once more. edit: the same with the arguments in
+    `input`. skip: go on without that call. keep: the plan is the answer of the run. fresh_start: begin anew with a
+    summary of what was learned. partial, stop: end the run with a partial answer, as `partial` or `escalated`.
+    continue: go on with the call withheld (only `--on-escalation continue`). For a model fault, `retry` tries again,
+    with the model named in `text` if there is one; `wait` waits until the limit that was reached resets.
     """
 
     choice: Choice

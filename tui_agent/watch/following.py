@@ -16,8 +16,13 @@ from tui_agent.formats.importers.transcript import TranscriptError
 from tui_agent.terminal_text import one_line
 from tui_agent.watch.watched import POLL, QUIET, Watched
 
-STUCK = {events.Level.ESCALATE: 5, events.Level.DEGRADE: 4, events.Level.STOP: 4}
-"""Verdicts with which a run does not go on by itself, and the exit codes for them: it would ask, it would stop."""
+STUCK = {
+    events.Level.ESCALATE: 5,
+    events.Level.FRESH_START: 4,
+    events.Level.DEGRADE: 4,
+    events.Level.STOP: 4,
+}
+"""Verdicts with which a run does not go on as it did, and the exit codes for them: it would ask, begin anew, stop."""
 
 
 def follow(

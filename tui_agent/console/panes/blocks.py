@@ -433,6 +433,9 @@ def _summary(entry: entries.SummaryEntry, width: int, context: BlockContext) -> 
     sizes = f"  {compact(entry.tokens_before)} → {compact(entry.tokens_after)} tokens"
     title = Span(f"{steps} summarised", f"{sign.role} bold"), Span(sizes), rule
     by = [one_line(entry.model), seconds(entry.duration), "" if entry.cost is None else dollars(entry.cost)]
+    if entry.afresh:
+        sign = LEVELS["fresh_start"]
+        by = [one_line(entry.afresh)]
     lines = [
         clip((Span(f"{sign.glyph} ", f"{sign.role} bold"), *title), width),
         clip((Span("  "), Span(" · ".join(part for part in by if part), "muted")), width),

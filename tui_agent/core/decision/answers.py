@@ -20,6 +20,7 @@ _ANSWER_RULES = {
     "wait": Rule.OPERATOR_WAIT,
     "edit": Rule.OPERATOR_EDIT,
     "skip": Rule.OPERATOR_SKIP,
+    "fresh_start": Rule.OPERATOR_FRESH_START,
     "keep": Rule.OPERATOR_ANSWER,
     "partial": Rule.OPERATOR_PARTIAL,
     "stop": Rule.OPERATOR_STOP,
@@ -71,6 +72,8 @@ def _message(
         case "edit":
             edited = json.dumps(arguments, ensure_ascii=False)
             base = f"I changed the call of {tool} to these arguments and had it executed: {edited}"
+        case "fresh_start":
+            return words
         case "skip":
             base = f"Go on without {subject}; do not repeat it."
         case _:

@@ -28,6 +28,7 @@ from tui_agent.core.recovery.remarks import Remark
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.verdict import NOTHING
 from tui_agent.core.request import compaction
+from tui_agent.core.request.fresh_start import started_afresh
 from tui_agent.core.state import RunState
 
 NO_CALL = "The reply has no tool call."
@@ -119,6 +120,8 @@ def _after_verdict(state: RunState, reached: events.VerdictReached) -> Step | No
     match reached.level:
         case events.Level.STOP | events.Level.DEGRADE:
             return end(state, ended_by(state, reached))
+        case events.Level.FRESH_START:
+            return Record((started_afresh(state, reached.reason, reached.detector, reached.rule),))
         case events.Level.ESCALATE:
             if state.answer is None:
                 return Record((_question(state, reached),))
@@ -144,6 +147,10 @@ def _after_answer(
     state: RunState, reached: events.VerdictReached, answer: events.EscalationAnswered
 ) -> Step | None:
     match choice_of(answer):
+        case "fresh_start":
+            return Record(
+                (started_afresh(state, reached.reason, reached.detector, reached.rule, by_operator=True),)
+            )
         case "partial":
             return _end_by_answer(state, reached, answer, events.Outcome.PARTIAL, Rule.OPERATOR_PARTIAL)
         case "stop":

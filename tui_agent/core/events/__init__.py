@@ -54,6 +54,7 @@ from tui_agent.core.events.run import (
     OwnCommandEnded,
     RunFinished,
     RunStarted,
+    StartedAfresh,
     StopRequested,
 )
 from tui_agent.core.events.servers import ServerAnswered, ServerAsked, ServerChanged

@@ -154,7 +154,9 @@ class EscalationAnswered(Event):
 
     type: Literal["escalation_answered"] = "escalation_answered"
     id: str
-    choice: Literal["answer", "retry", "wait", "edit", "skip", "keep", "partial", "stop", "continue"]
+    choice: Literal[
+        "answer", "retry", "wait", "edit", "skip", "keep", "fresh_start", "partial", "stop", "continue"
+    ]
     text: str = ""
     message: str = ""
     rule: str = ""
@@ -190,6 +192,7 @@ class EscalationAnswered(Event):
             "edit": "edited the call and retried it",
             "skip": "skip it",
             "keep": "keep it as the answer",
+            "fresh_start": "begin anew with what was learned",
             "partial": "end with a partial answer",
             "stop": "stop the run",
             "continue": "go on",

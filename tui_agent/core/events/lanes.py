@@ -35,6 +35,7 @@ from tui_agent.core.events.run import (
     IterationStarted,
     RunFinished,
     RunStarted,
+    StartedAfresh,
     StopRequested,
 )
 from tui_agent.core.events.session import Notice
@@ -55,6 +56,7 @@ LaneStep = Annotated[
     | RunFinished
     | BudgetRaised
     | ClosingTurnOpened
+    | StartedAfresh
     | StopRequested
     | ModelCallStarted
     | ReplyFinished

@@ -177,6 +177,38 @@ class ClosingTurnOpened(Event):
         return f"one closing turn before the end: {self.reason.rstrip('.')}"
 
 
+class StartedAfresh(Event):
+    """The work began anew: the window holds the task and what was learned, and recovery counts from the start."""
+
+    type: Literal["started_afresh"] = "started_afresh"
+    iteration: int
+    """The last one before it."""
+    number: int
+    """Of the run's fresh starts, from 1."""
+    reason: str = ""
+    detector: str = ""
+    ended_by: str = ""
+    """Id of the rule that would have ended the run, or that asked the operator."""
+    groups: int = 0
+    """Steps that the summary takes the place of."""
+    to_seq: int = 0
+    """It takes the place of what was closed up to this event."""
+    words_from: int = 0
+    """The operator's messages from this event on stay."""
+    remark: str = ""
+    """The summary, as the model reads it."""
+    tokens_before: int = 0
+    """Estimate of the history in a request."""
+    tokens_after: int = 0
+    by: Literal["operator", "policy"] = "policy"
+    rule: str = ""
+
+    @property
+    def in_words(self) -> str:
+        """One sentence, without its full stop."""
+        return f"fresh start {self.number}: {self.reason.rstrip('.')}"
+
+
 class BudgetRaised(Event):
     """The operator lets a run or its session go on, up to another limit; None: without one."""
 

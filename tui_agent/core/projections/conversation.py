@@ -367,6 +367,21 @@ def _compacted(conversation: Conversation, event: events.Compacted, _: Surroundi
     return conversation._closed(entry, reply=None)
 
 
+def _started_afresh(conversation: Conversation, event: events.StartedAfresh, _: Surroundings) -> Conversation:
+    entry = SummaryEntry(
+        event.seq,
+        event.at,
+        conversation.iteration,
+        event.groups,
+        event.remark,
+        event.tokens_before,
+        event.tokens_after,
+        afresh=event.in_words,
+        rule=event.rule,
+    )
+    return conversation._closed(entry)
+
+
 def _compaction_failed(
     conversation: Conversation, event: events.CompactionFailed, _: Surroundings
 ) -> Conversation:
@@ -631,6 +646,7 @@ _HANDLERS: dict[type[events.Event], Callable[[Conversation, Any, Surroundings], 
     events.LimitWaitStarted: _limit_wait_started,
     events.CompactionStarted: _compaction_started,
     events.Compacted: _compacted,
+    events.StartedAfresh: _started_afresh,
     events.CompactionFailed: _compaction_failed,
     events.ToolStarted: _tool_started,
     events.ToolProgress: _tool_progress,

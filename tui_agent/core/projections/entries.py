@@ -165,7 +165,7 @@ class NoticeEntry(Entry):
 @dataclass(frozen=True)
 class SummaryEntry(Entry):
     """A summary that replaced `groups` exchanges, or why there is none (`failed`). Tokens are of the history in a
-    request; `cost` in USD, `duration` in seconds.
+    request; `cost` in USD, `duration` in seconds. `afresh`: the fresh start that it begins, and why, in words.
     """
 
     groups: int
@@ -176,6 +176,7 @@ class SummaryEntry(Entry):
     cost: float | None = None
     duration: float = 0.0
     failed: str = ""
+    afresh: str = ""
     rule: str = ""
     kind: Literal["summary"] = "summary"
 

@@ -259,7 +259,7 @@ def _window_cut(history: History, event: events.WindowCut) -> History:
     return evolve(history, cut=event)
 
 
-def _compacted(history: History, event: events.Compacted) -> History:
+def _summarised(history: History, event: events.Compacted | events.StartedAfresh) -> History:
     message: Message = {"role": "user", "content": event.remark}
     group = Group("summary", (message,), estimate_tokens(event.remark), history.run, event.to_seq)
     summary = Summary(group, event.to_seq, event.words_from, event.seq)
@@ -307,6 +307,7 @@ HANDLERS: dict[type[events.Event], Callable[[History, Any], History]] = {
     events.ToolEnded: _tool_ended,
     events.IterationFinished: _iteration_finished,
     events.WindowCut: _window_cut,
-    events.Compacted: _compacted,
+    events.Compacted: _summarised,
+    events.StartedAfresh: _summarised,
     events.Rewound: _rewound,
 }

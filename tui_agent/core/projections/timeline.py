@@ -183,6 +183,7 @@ _DESCRIPTIONS: dict[type[events.Event], Describe] = {
     events.RulesChanged: lambda event: ("operator", event.in_words),
     events.BudgetRaised: lambda event: ("operator", event.in_words),
     events.ClosingTurnOpened: lambda event: ("verdict", event.in_words),
+    events.StartedAfresh: lambda event: ("verdict", event.in_words),
     events.HookReported: _hook,
     events.Notice: lambda event: ("notice", event.text),
     events.Rewound: lambda event: ("operator", event.in_words),

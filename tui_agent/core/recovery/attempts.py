@@ -336,6 +336,14 @@ class AttemptLedger(Detector[AttemptParameters]):
         entry = self.entries.get(key)
         return entry if entry is not None and entry.blocked and earlier >= entry.allowed else None
 
+    def afresh(self) -> AttemptLedger:
+        """Leave one try to each call that failed so often: nobody forgets that it did."""
+        entries = {
+            key: evolve(entry, count=min(entry.count, entry.limit - 1), blocked=False, settled="", words="")
+            for key, entry in self.entries.items()
+        }
+        return evolve(self, entries=entries, triggered=())
+
     # --- judging ---------------------------------------------------------------------------------------------
 
     def verdict(self, standing: Standing[AttemptParameters]) -> VerdictRecord:

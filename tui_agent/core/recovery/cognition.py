@@ -67,7 +67,7 @@ class CognitionParameters(Parameters):
     """CONCLUDE from here on, when no uncertainty is open."""
     degrade_threshold: Share = 0.3
     """A stall below it is DEGRADE, else PIVOT."""
-    stall_threshold: Count = 3
+    stall_threshold: Count = 4
     """Steps without a success that make a stall."""
     uncertainty_limit: Count = 5
     """Open uncertainties at which the note asks for another way (`walk`: at which the run ends as partial)."""
@@ -213,6 +213,19 @@ class CognitiveState(Detector[CognitionParameters]):
         if not answer.informs:
             return self
         return evolve(self, stall=0, next_step=self.next_step.answered())._with_strategy(answer.policy)
+
+    def afresh(self) -> CognitiveState:
+        """Close what was open; the errors that were seen stay known."""
+        return evolve(
+            self,
+            next_step=self.next_step.answered(),
+            uncertainties=(),
+            unknown_tool_lines=frozenset(),
+            stall=0,
+            repeated=(),
+            strategy=Strategy.CONTINUE,
+            counted=False,
+        )
 
     def _with_strategy(self, policy: CognitionParameters) -> CognitiveState:
         strategy = self._strategy(policy)

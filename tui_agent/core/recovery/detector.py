@@ -142,6 +142,10 @@ class Detector(ABC, Generic[P]):
         """Take in the answer to a question about failures."""
         return self
 
+    def afresh(self) -> Self:
+        """Begin to count anew, since the work does; what was tried stays known."""
+        return self
+
     def disturbed(self) -> Self:
         """Take in that something came from outside of the steps: a change by others, or the operator's words."""
         return self

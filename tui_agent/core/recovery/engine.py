@@ -20,6 +20,7 @@ from tui_agent.core.recovery.detector import Account, D, Detector, Standing, Sub
 from tui_agent.core.recovery.detectors import DETECTORS, Detectors
 from tui_agent.core.recovery.implicit import ImplicitFailures
 from tui_agent.core.recovery.iteration import CallResult, Iteration, in_call_order
+from tui_agent.core.recovery.model_faults import ModelFaults
 from tui_agent.core.recovery.policy import PRESETS, RecoveryPolicy
 from tui_agent.core.recovery.polling import FailingPoll
 from tui_agent.core.recovery.questions import puts_question
@@ -49,6 +50,13 @@ class Permit:
 ALLOWED = Permit(allowed=True)
 
 
+def _afresh(said: events.VerdictRecord) -> events.VerdictRecord:
+    """Put a fresh start in the place of an end; without a model that can be used there is none."""
+    if said.level.rank < events.Level.DEGRADE.rank or said.detector == ModelFaults.name:
+        return said
+    return said.model_copy(update={"level": events.Level.FRESH_START})
+
+
 @dataclass(frozen=True)
 class RecoveryState:
     """All detectors of one run, and what they said last."""
@@ -69,6 +77,8 @@ class RecoveryState:
     """Files of which a look at the workspace said in the open iteration that they have changed."""
     findings: StandingFindings = field(default_factory=StandingFindings)
     polls: FailingPoll = field(default_factory=FailingPoll)
+    fresh_starts: int = 0
+    """How often the run has begun anew."""
     wanted: int = 0
     """How often the operator's words want the same call; 0: they do not say."""
     pending: tuple[CallResult, ...] = ()
@@ -110,6 +120,11 @@ class RecoveryState:
         """Nobody can be asked, and what would be asked about is guided, withheld or done in another way."""
         return not self.operator_present and self.on_escalation == "continue"
 
+    @property
+    def may_start_afresh(self) -> bool:
+        """Tell if the run may begin anew once more (`fresh.start`)."""
+        return self.fresh_starts < self.policy.fresh_starts
+
     def standing(self, detectors: Detectors | None = None) -> Standing[RecoveryPolicy]:
         """Tell how the run stands, with these detectors or those that it has."""
         return Standing(
@@ -122,7 +137,8 @@ class RecoveryState:
     def verdicts_of(self, detectors: Detectors) -> tuple[events.VerdictRecord, ...]:
         """Ask these detectors what they say, as far as the policy uses them."""
         standing, active = self.standing(detectors), self.with_a_say
-        return tuple([one.verdict(standing) for one in detectors if one.name in active])
+        said = tuple([one.verdict(standing) for one in detectors if one.name in active])
+        return tuple(map(_afresh, said)) if self.goes_on and self.may_start_afresh else said
 
     def strongest(self) -> events.VerdictRecord:
         """Choose the verdict that counts: the highest level, ties in the order of the detectors."""

@@ -187,6 +187,18 @@ def _model_faulted(state: RecoveryState, event: events.ModelFaulted) -> Recovery
     return evolve(faulted, last_verdicts=tuple(found))
 
 
+def _started_afresh(state: RecoveryState, _: events.StartedAfresh) -> RecoveryState:
+    return evolve(
+        state,
+        fresh_starts=state.fresh_starts + 1,
+        detectors=tuple(detector.afresh() for detector in state.detectors),
+        last=None,
+        last_verdicts=(),
+        failed_since_success=False,
+        advice=None,
+    )
+
+
 def _advised(state: RecoveryState, event: events.Advised) -> RecoveryState:
     return evolve(state, advice=event)
 
@@ -297,6 +309,7 @@ _OWN: dict[type[events.Event], _Handler] = {
     events.ToolCancelled: _result,
     events.ToolEnded: _result,
     events.IterationFinished: _iteration_finished,
+    events.StartedAfresh: _started_afresh,
     events.Advised: _advised,
     events.OperatorSpoke: _operator_spoke,
     events.EscalationRaised: _escalation_raised,

@@ -4,7 +4,8 @@ exist.
 | counts | identical replies in a row of which nothing could be executed; replies in a row that the length limit cut;
 |        | broken replies in a row, however they differ; replies with calls as text before the first call of the API
 | resets | an executed call, a whole answer, the operator's answer · another broken reply: 1, but not the row
-| levels | guide up to the limit · beyond it: ask if an operator is there · alone: a partial answer, much later
+| levels | guide up to the limit · beyond it: ask if an operator is there · alone: a partial answer, much later; if
+|        | the run goes on alone a pivot, and as many replies later the partial answer
 
 A reply that breaks the form in another way is another try; runs that were solved have recovered from dozens of them.
 A model that only writes its calls as text is switched to the text protocol (`form.text_protocol`), which is no verdict.
@@ -126,6 +127,9 @@ class FormErrors(Detector[FormParameters]):
         """Begin anew: the operator's answer is new information."""
         return FormErrors(written=self.written) if answer.informs else self
 
+    def afresh(self) -> FormErrors:
+        return FormErrors(written=self.written)
+
     def needs_text(self, policy: FormParameters) -> bool:
         """Tell if the model shows that it cannot call tools as the API has it."""
         return policy.form == "ladder" and 0 < policy.form_text <= (self.written or 0)
@@ -150,8 +154,12 @@ class FormErrors(Detector[FormParameters]):
             return verdict(Level.GUIDE, Rule.FORM_GUIDE, f"{reason} (limit {policy.form_limit})")
         if standing.operator_present:
             return verdict(Level.ESCALATE, Rule.FORM_ASK, reason)
-        if self.count < policy.form_end and self.row < policy.form_row:
+        beyond = max(self.count - policy.form_end, self.row - policy.form_row)
+        if beyond < 0:
             return verdict(Level.GUIDE, Rule.FORM_GUIDE, f"{reason} (the run ends at {policy.form_end})")
+        if standing.goes_on and beyond < policy.form_end:
+            level = Level.GUIDE if beyond else Level.PIVOT
+            return verdict(level, Rule.FORM_PIVOT, reason)
         return verdict(Level.DEGRADE, Rule.FORM_DEGRADE, reason)
 
     def account(self, standing: Standing[FormParameters], key: str, tool: str) -> Account:

@@ -62,6 +62,8 @@ class Parameters(BaseModel):
     """When nothing is known of this workspace, the note says what worked in your others."""
     persist: bool = False
     """Failures of a call and of a tool count on in the next run, while the workspace has not changed since the last."""
+    fresh_starts: CountFrom0 = 2
+    """How often a run may begin anew in place of an end by recovery: another window, what was learned, new counts."""
     closing_turn: bool = True
     """Before recovery ends a run, one more reply and its calls (`combined` alone)."""
 

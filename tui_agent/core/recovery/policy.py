@@ -18,7 +18,6 @@ from tui_agent.core.recovery.detectors import DETECTORS
 from tui_agent.core.recovery.parameters import together
 
 if TYPE_CHECKING:
-    from tui_agent.core.recovery.cognition import CognitionParameters
     from tui_agent.core.recovery.form import FormParameters
     from tui_agent.core.recovery.implicit import ImplicitParameters
     from tui_agent.core.recovery.model_faults import FaultParameters
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
         FaultParameters,
         BreakerParameters,
         StuckParameters,
-        CognitionParameters,
         StreakParameters,
         RingParameters,
         FormParameters,
@@ -68,6 +66,7 @@ UNJUDGED: MappingProxyType[str, Any] = MappingProxyType(
         **{key: value for detector in DETECTORS for key, value in detector.off.items()},
         "playbook": False,
         "closing_turn": False,
+        "fresh_starts": 0,
         "denials_limit": 0,
         "search_results": False,
         "findings": False,
@@ -98,6 +97,7 @@ PRESETS: MappingProxyType[str, RecoveryPolicy] = MappingProxyType(
             **{**UNJUDGED, "cognition": "walk", "model_faults": "next_iteration"},
             name="funnelcanary",
             note="funnelcanary",
+            stall_threshold=3,
         ),
         "hpd": RecoveryPolicy(
             **{**UNJUDGED, "streak": "stop"}, name="hpd", note="none", error_prefix="every_tool"

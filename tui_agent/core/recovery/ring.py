@@ -5,7 +5,8 @@
 | resets | any successful call empties it, and the answer to its own question; a different failure, or a change of the
 |        | workspace in between, only breaks the row |
 | levels | guide: a failure below five in a row, or one error of five different calls · else five identical: ask if
-|        | an operator is there, else stop, but not if nothing answered |
+|        | an operator is there, else stop, but not if nothing answered · if the run goes on alone: pivot, and stop
+|        | at ten |
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from tui_agent.core.recovery.parameters import Parameters
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import exact_signature, failure_signature
 from tui_agent.core.recovery.verdict import verdict
+
+_LAST_ROW = 2 * RING_SLOTS
+"""Identical failures in a row that are the end of a run which goes on alone: it was asked for another way before."""
 
 
 class RingParameters(Parameters):
@@ -72,6 +76,8 @@ class ErrorRing(Detector[RingParameters]):
     """The last iteration brought a failure."""
     mark: int = 0
     """The change of the workspace that was the last one when the newest slot was filled."""
+    row: int = 0
+    """Identical failures in a row, those that have left their slots included."""
 
     @property
     def key(self) -> str:
@@ -135,12 +141,14 @@ class ErrorRing(Detector[RingParameters]):
         if not iteration.failed and not (cleared and self.slots[0]):
             return evolve(self, failed=False) if self.failed else self
         slots = [] if cleared else [slot for slot in self.slots if slot is not None]
-        mark = self.mark
+        mark, row = self.mark, 0 if cleared else self.row
         if failures:
             moved = policy.trials != "off" and bool(step.changes.since(mark, self.key))
-            slots.append(_slot(failures, step, after_change=moved))
-            mark = step.changes.count
-        return ErrorRing(_padded(slots), iteration.failed, mark)
+            slot = _slot(failures, step, after_change=moved)
+            goes_on = bool(slots) and not moved and slot.signature == slots[-1].signature
+            slots.append(slot)
+            mark, row = step.changes.count, row + 1 if goes_on else 1
+        return ErrorRing(_padded(slots), iteration.failed, mark, row)
 
     def with_lane(self, lane: str, theirs: ErrorRing) -> ErrorRing:
         """This ring with the failure that stands in a sub-agent's own: one slot, however often it failed, since its
@@ -162,6 +170,9 @@ class ErrorRing(Detector[RingParameters]):
         """Begin anew once the ring's own question was answered."""
         return ErrorRing(mark=self.mark) if answer.informs and self.tripped else self
 
+    def afresh(self) -> ErrorRing:
+        return ErrorRing(mark=self.mark)
+
     def _of_different_calls(self) -> bool:
         """Tell if no two of the failures are of one call: a survey of what is broken, or ways that all end alike."""
         keys = [slot.key for slot in self.slots if slot is not None]
@@ -180,13 +191,16 @@ class ErrorRing(Detector[RingParameters]):
         if not self.tripped:
             reason = f"{what}: {self.identical} of {RING_SLOTS} identical errors in a row"
             return verdict(Level.GUIDE, Rule.RING_GUIDE, reason)
-        reason = f"{RING_SLOTS} identical consecutive errors ({what})"
+        reason = f"{max(self.row, RING_SLOTS)} identical consecutive errors ({what})"
         if policy.trials != "off" and self._of_different_calls():
-            return verdict(Level.GUIDE, Rule.RING_GUIDE, f"{reason} of {RING_SLOTS} different calls")
+            return verdict(Level.GUIDE, Rule.RING_GUIDE, f"{reason}, of {RING_SLOTS} different calls")
         if policy.ring == "ask" and standing.operator_present:
             return verdict(Level.ESCALATE, Rule.RING_ASK, reason)
         if policy.ring == "ask" and newest.absent:
             return verdict(Level.GUIDE, Rule.RING_GUIDE, f"{reason}, and what did not answer may come back")
+        if policy.ring == "ask" and standing.goes_on and self.row < _LAST_ROW:
+            level = Level.PIVOT if self.row == RING_SLOTS else Level.GUIDE
+            return verdict(level, Rule.RING_PIVOT, reason)
         return verdict(Level.STOP, Rule.RING_STOP, reason)
 
     def account(self, standing: Standing[Any], key: str, tool: str) -> Account:

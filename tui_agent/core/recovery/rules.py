@@ -22,6 +22,7 @@ class Rule(StrEnum):
     # Error ring
     RING_GUIDE = "ring.guide"
     RING_ASK = "ring.ask"
+    RING_PIVOT = "ring.pivot"
     RING_STOP = "ring.stop"
 
     # Attempts of one call
@@ -39,7 +40,6 @@ class Rule(StrEnum):
     # Failing iterations in a row
     STREAK_GUIDE = "streak.guide"
     STREAK_ASK = "streak.ask"
-    STREAK_PIVOT = "streak.pivot"
     STREAK_DEGRADE = "streak.degrade"
     STREAK_STOP = "streak.stop"
 
@@ -53,6 +53,7 @@ class Rule(StrEnum):
     # Replies that break the form
     FORM_GUIDE = "form.guide"
     FORM_ASK = "form.ask"
+    FORM_PIVOT = "form.pivot"
     FORM_DEGRADE = "form.degrade"
     FORM_CUT = "form.cut"
     FORM_TEXT_CALL = "form.text_call"
@@ -73,6 +74,7 @@ class Rule(StrEnum):
     STUCK_PARAPHRASES = "stuck.paraphrases"
     STUCK_WITHHOLD = "stuck.withhold"
     STUCK_ASK = "stuck.ask"
+    STUCK_PIVOT = "stuck.pivot"
     STUCK_STOP = "stuck.stop"
 
     # Circuit breaker of a tool
@@ -137,6 +139,7 @@ class Rule(StrEnum):
     OPERATOR_EDIT = "operator.edit"
     OPERATOR_SKIP = "operator.skip"
     OPERATOR_ANSWER = "operator.answer"
+    OPERATOR_FRESH_START = "operator.fresh_start"
     OPERATOR_PARTIAL = "operator.partial"
     OPERATOR_STOP = "operator.stop"
     OPERATOR_DENIED = "operator.denied"
@@ -153,4 +156,5 @@ class Rule(StrEnum):
     RUN_INTERRUPTED = "run.interrupted"
     RUN_ERROR = "run.error"
     PARTIAL_ANSWER = "partial.answer"
+    FRESH_START = "fresh.start"
     CLOSING_TURN = "closing.turn"

@@ -6,8 +6,8 @@
 |        | calls with one result (`paraphrases`) |
 | resets | a change of files, a new outcome, a new call with a new outcome, the operator's words begin an epoch, so that
 |        | re-reading after an edit, re-running tests, paging and polling are work and not loops |
-| levels | guide when seen · the call is withheld · still on: ask if an operator is there, else stop; of different
-|        | calls with one result no more than guide |
+| levels | guide when seen · the call is withheld · still on: ask if an operator is there, else stop, which a pivot
+|        | precedes if the run goes on alone; of different calls with one result no more than guide |
 """
 
 from __future__ import annotations
@@ -106,13 +106,16 @@ class Pattern:
     """Different calls with one result, if these are the pattern."""
 
     @property
-    def exhausted(self) -> bool:
-        """It still goes on after a warning, its call withheld. Replies without a call are for the form to end, and a
-        call that was not made before is never withheld.
+    def rounds(self) -> int:
+        """Rounds for which it goes on after a warning, its call withheld. Replies without a call are for the form to
+        end, and a call that was not made before is never withheld.
         """
-        return self.name not in {MONOLOGUE, PARAPHRASES} and self.extensions >= _LAST_ROUND * max(
-            1, len(self.keys)
-        )
+        return 0 if self.name in {MONOLOGUE, PARAPHRASES} else self.extensions // max(1, len(self.keys))
+
+    @property
+    def exhausted(self) -> bool:
+        """It goes on although it was warned of."""
+        return self.rounds >= _LAST_ROUND
 
     @property
     def words(self) -> str:
@@ -211,6 +214,9 @@ class StuckPatterns(Detector[StuckParameters]):
     def answered(self, answer: Answer[StuckParameters]) -> StuckPatterns:
         """Begin an era: the operator's answer is new information."""
         return self.disturbed() if answer.informs else self
+
+    def afresh(self) -> StuckPatterns:
+        return evolve(self.disturbed(), overflows=0)
 
     def _with_call(self, result: CallResult, step: Step[StuckParameters], *, changed: bool) -> StuckPatterns:
         policy = step.policy
@@ -335,7 +341,9 @@ class StuckPatterns(Detector[StuckParameters]):
         return next((call for call in reversed(self.window) if call.key in keys), None)
 
     def verdict(self, standing: Standing[StuckParameters]) -> VerdictRecord:
-        """`guide` when seen and while its call is withheld; then `escalate` with an operator, `stop` without."""
+        """`guide` when seen and while its call is withheld; then `escalate` with an operator, or `stop`, which `pivot`
+        precedes if the run goes on alone.
+        """
         pattern = self.moving
         if pattern is None:
             return self.silent
@@ -346,6 +354,10 @@ class StuckPatterns(Detector[StuckParameters]):
             return verdict(Level.GUIDE, rule, f"Stuck: {pattern.words}")
         if standing.operator_present:
             return verdict(Level.ESCALATE, Rule.STUCK_ASK, f"Still stuck: {pattern.words}")
+        if standing.goes_on and pattern.rounds < 2 * _LAST_ROUND and pattern.name != OVERFLOW:
+            first = pattern.extensions == _LAST_ROUND * len(pattern.keys)
+            level = Level.PIVOT if first else Level.GUIDE
+            return verdict(level, Rule.STUCK_PIVOT, f"Still stuck: {pattern.words}")
         return verdict(Level.STOP, Rule.STUCK_STOP, f"Still stuck: {pattern.words}")
 
 

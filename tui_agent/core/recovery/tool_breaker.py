@@ -160,6 +160,15 @@ class ToolBreakers(Detector[BreakerParameters]):
         }
         return evolve(self, states={**self.states, **states}) if states else self
 
+    def afresh(self) -> ToolBreakers:
+        """Let one call through of each tool that was left out, unless the operator did that."""
+        states = {
+            tool: state if state.by_hand else evolve(state, phase=BreakerPhase.HALF_OPEN)
+            for tool, state in self.states.items()
+            if state.by_hand or state.phase is not BreakerPhase.CLOSED
+        }
+        return evolve(self, states=states, opened=(), kept=())
+
     def verdict(self, standing: Standing[BreakerParameters]) -> VerdictRecord:
         """`guide` when a breaker opened: the model must know that the tool is gone, and for how long."""
         if not self.opened and self.kept:

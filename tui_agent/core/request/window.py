@@ -71,6 +71,8 @@ def _kept_before(history: History, run: int, first: int) -> list[Group]:
     places = {place for place in _pinned(history, run) if place < first}
     if summary is None:
         return [groups[place] for place in sorted(places)]
+    if places and groups[max(places)].kind == "exchange" and groups[max(places)].seq <= summary.to_seq:
+        places.discard(max(places))  # the newest one, and a fresh start took it
     kept = [groups[place] for place in sorted(places.union(_words_kept(history, summary)))]
     kept.insert(bisect_right(kept, summary.to_seq, key=_seq), summary.group)
     return kept

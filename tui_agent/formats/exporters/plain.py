@@ -85,6 +85,7 @@ def _lines(event: events.Event, answer: Answer) -> Iterator[str]:
             | events.WaitSkipped()
             | events.BudgetRaised()
             | events.ClosingTurnOpened()
+            | events.StartedAfresh()
         ):
             yield from _fault(event)
         case _:
@@ -226,6 +227,9 @@ def _fault(event: events.Event) -> Iterator[str]:
             yield "» THE WAIT WAS SKIPPED"
         case events.ClosingTurnOpened():
             yield f"» {event.in_words.upper()}{by_rule(event.rule)}"
+        case events.StartedAfresh():
+            yield f"» {event.in_words.upper()}{by_rule(event.rule)}"
+            yield from event.remark.splitlines()
         case events.BudgetRaised():
             yield f"» BUDGET {event.in_words}{by_rule(event.rule)}"
         case events.BreakerSet():

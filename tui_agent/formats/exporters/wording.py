@@ -78,7 +78,8 @@ def about_summary(entry: SummaryEntry) -> str:
     if entry.failed:
         return f"none: {entry.failed}"
     sizes = f"{entry.tokens_before:,} → {entry.tokens_after:,} tokens"
-    return f"{counted(entry.groups, 'step')} replaced, {sizes}"
+    replaced = f"{counted(entry.groups, 'step')} replaced, {sizes}"
+    return f"{entry.afresh}; {replaced}" if entry.afresh else replaced
 
 
 def call_state(call: CallEntry) -> str:

@@ -26,6 +26,7 @@ from tui_agent.core.decision.tool_calls import arguments_of, as_error
 from tui_agent.core.evolve import evolve
 from tui_agent.core.fold import RESULTS, apply_judged
 from tui_agent.core.names import unanswered
+from tui_agent.core.recovery import folding
 from tui_agent.core.recovery.attempts import AttemptLedger
 from tui_agent.core.recovery.policy import RecoveryPolicy, policy_of_run, preset
 from tui_agent.core.recovery.rules import Rule
@@ -41,6 +42,7 @@ _OF_A_CALL = RESULTS | {events.ToolStarted}
 
 _WOULD: dict[events.Level, str] = {
     events.Level.ESCALATE: "would have asked the operator here",
+    events.Level.FRESH_START: "would have begun anew here, with what was learned",
     events.Level.DEGRADE: "would have ended the run here with a partial answer",
     events.Level.STOP: "would have stopped the run here",
 }
@@ -292,6 +294,9 @@ class Judge:
                     self.state = evolve(self.state, answer=_unanswered(made))
                 elif isinstance(made, events.VerdictReached | events.NotePrepared):
                     self.make(made)
+                elif isinstance(made, events.StartedAfresh):
+                    self._begin_anew(made, following)
+                    return
                 else:
                     return
         if isinstance(step, Finish):
@@ -303,11 +308,11 @@ class Judge:
         if reached is not None:
             self.mark = (reached.level, reached.detector)
 
-    def _finished(self, event: events.RunFinished, _: events.Event | None) -> None:
-        """The end as it was, with what shows the claims of its answer."""
-        if event.outcome is events.Outcome.ANSWERED:
-            event = event.model_copy(update={"receipts": receipts(self.state, event.answer)})
-        self.put(event)
+    def _begin_anew(self, made: events.StartedAfresh, following: events.Event | None) -> None:
+        """Count from here on as after a fresh start, though the recording goes on as it did."""
+        self._mark(following)
+        self.mark = (events.Level.FRESH_START, made.detector)
+        self.state = evolve(self.state, recovery=folding.apply(self.state.recovery, made))
 
     def _mark(self, following: events.Event | None) -> None:
         """Say once what the verdict would have done, unless the recording did it."""

@@ -80,6 +80,7 @@ def choices_for(asked: EscalationRaised) -> list[Choice]:
     retry = Choice("r", "retry once", "retry")
     edit = Choice("e", "edit and retry", "edit")
     skip = Choice("s", "skip", "skip")
+    afresh = Choice("f", "fresh start", "fresh_start")
     ends = [
         Choice("p", "partial answer", "partial"),
         Choice("x", "stop", "stop"),
@@ -102,8 +103,8 @@ def choices_for(asked: EscalationRaised) -> list[Choice]:
         )
         return [*wait, *options, retry, *ends]
     if asked.tool:
-        return [retry, edit, skip, *ends]
-    return [retry, skip, *ends]
+        return [retry, edit, skip, afresh, *ends]
+    return [retry, skip, afresh, *ends]
 
 
 Detail = Literal["line", "around", "whole"]

@@ -13,7 +13,9 @@ from typing import NamedTuple
 from tui_agent.terminal_text import clipped, visible
 
 _INK, _LINE, _SOFT, _POINT, _OWN = "#1c2430", "#c9d1dc", "#6b7789", "#3b6fb6", "#c4492f"
-GOOD, FAIR, NEUTRAL, SERIOUS, BAD, WORST = "#2f855a", "#8fc7a8", "#b8c4d6", "#d9a441", "#c4492f", "#6d1f12"
+GOOD, FAIR, NEUTRAL, SERIOUS, GRAVE, BAD, WORST = (
+    "#2f855a", "#8fc7a8", "#b8c4d6", "#d9a441", "#cf7a38", "#c4492f", "#6d1f12"
+)  # fmt: skip
 """Colours of parts, from the best to the worst."""
 _PAGE = """<!doctype html><html lang=en><meta charset=utf-8>
 <meta name=viewport content="width=device-width,initial-scale=1">

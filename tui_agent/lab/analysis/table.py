@@ -28,7 +28,7 @@ Table = Callable[[Sequence[str], Sequence[Sequence[str]], int], str]
 MOST_ROWS = 60
 """Rows of the list by run that are shown unless all are asked for."""
 MOST_PATTERNS = 10
-LEVEL_COLOURS = (plots.NEUTRAL, plots.FAIR, plots.SERIOUS, plots.BAD, plots.WORST)
+LEVEL_COLOURS = (plots.NEUTRAL, plots.FAIR, plots.SERIOUS, plots.GRAVE, plots.BAD, plots.WORST)
 ENDS_OF_FAILURES = {"same call": plots.GOOD, "worked round": plots.FAIR, "unrecovered": plots.BAD}
 NARROWEST = 40
 """Columns below which nothing is made narrower."""
