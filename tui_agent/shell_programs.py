@@ -49,6 +49,12 @@ _INTERPRETER = re.compile(
 _SYSTEM_FOLDERS = frozenset({"", "/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"})
 
 
+_CONTAINERS = frozenset({"docker", "podman", "nerdctl", "docker-compose"})
+_EXEC_VALUED = frozenset({"-e", "--env", "-u", "--user", "-w", "--workdir", "--env-file", "--index"})
+_XARGS_VALUED = frozenset({"-n", "-I", "-P", "-L", "-d", "-s", "-E", "-a"})
+_SU_CODE = re.compile(r"-[a-z]*c|--command")
+
+
 def program_name(word: str) -> str:
     """The program's name; a script of the project (`bin/test`) keeps its path, and so is none that is known."""
     folder, _, name = word.rpartition("/")
@@ -121,3 +127,27 @@ def shell_code(words: Sequence[str]) -> str | None:
     flags = (at for at, word in enumerate(words[:-1]) if at and SHELL_CODE.fullmatch(word))
     flag = next(flags, None)
     return None if flag is None else words[flag + 1]
+
+
+def handed_over(words: Sequence[str]) -> str | Sequence[str]:
+    """The command that these words hand to another user, a container or a pod, which end as it ends: as text, or as
+    words; "" for any other.
+    """
+    name = program_name(words[0]) if words else ""
+    if name in {"su", "runuser"}:
+        flag = next((at for at, word in enumerate(words[:-1]) if at and _SU_CODE.fullmatch(word)), None)
+        return words[flag + 1] if flag is not None else words[_behind(words, "--") :] if "--" in words else ""
+    if name == "kubectl" and "exec" in words[1:3] and "--" in words:
+        return words[_behind(words, "--") :]
+    if name in _CONTAINERS and "exec" in words[1:_MOST_WORDS]:
+        return behind_options(words[_behind(words, "exec") :], _EXEC_VALUED)[1:]
+    return ""
+
+
+def _behind(words: Sequence[str], word: str) -> int:
+    return list(words).index(word) + 1
+
+
+def run_by_xargs(words: Sequence[str]) -> Sequence[str]:
+    """The command that `xargs` runs; nothing for any other program."""
+    return behind_options(words[1:], _XARGS_VALUED) if words and program_name(words[0]) == "xargs" else ()

@@ -211,7 +211,7 @@ ANSWERED = RunFinished(outcome=Outcome.ANSWERED, answer="done")
         (read("old/api.md", MISSING.format("old/api.md")), call("grep", pattern="def api"), True),
         (read("old/api.md", MISSING.format("old/api.md")), bash("make"), False),
         (read("old/api.md", "Permission denied."), call("grep", pattern="def api"), False),
-        (bash("psql --version", "exit code 127: psql: command not found"), bash("sqlite3 a.db"), True),
+        (bash("psql -l", "exit code 127: psql: command not found"), bash("sqlite3 a.db"), True),
         (bash("rm a.py", "exit code 1: rm: cannot remove 'a.py': No such file"), bash("make"), True),
         (bash("make", "exit code 2: no rule"), call("grep", pattern="rule"), False),
     ],

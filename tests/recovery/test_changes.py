@@ -155,3 +155,19 @@ PLACES = [
 @pytest.mark.parametrize(("message", "place"), PLACES, ids=[row[1] or "none" for row in PLACES])
 def test_the_failing_place_is_the_one_that_says_what_is_wrong(message: str, place: str) -> None:
     assert error_place(message) == place
+
+
+def test_the_log_of_a_command_in_the_background_is_a_change_once() -> None:
+    player = Player()
+    player.batch({"tool": "bash", "input": {"command": "npm run dev"}, "ok": True, "content": "b1"})
+    player.feed(events.BackgroundStarted(id="b1", call_id="", command="npm run dev"))
+
+    def seen(name: str) -> int:
+        before = player.state.changes.count
+        player.feed(events.CheckpointSaved(ref="r", iteration=player.iteration + 1, files=(name,)))
+        return player.state.changes.count - before
+
+    assert [seen("requests.txt") for _ in range(3)] == [1, 0, 0]
+    assert seen("app.py") == 1, "another file is still a change"
+    player.feed(events.BackgroundEnded(id="b1", command="npm run dev", how="exited", code=0, duration=1.0))
+    assert [seen("requests.txt") for _ in range(2)] == [1, 1], "by whoever it was now"

@@ -70,6 +70,19 @@ FOUND = [
     ("python manage.py test", 1, "FAILED (errors=2)", "manage.py"),
     ("python reproduce.py", 1, "The fault is there", "reproduce.py"),
     ("./test_all.sh", 1, "2 of 3 differ", "test_all.sh"),
+    ("su -s /bin/bash tester -c 'cd /srv && cargo test --workspace'", 101, "", "cargo test"),
+    ("runuser -u tester -- cargo test", 101, "", "cargo test"),
+    ("sudo -u tester env CI=1 pytest -q", 1, "", "pytest"),
+    ("docker exec -w /srv -e CI=1 web pytest -q", 1, "", "pytest"),
+    ("docker compose exec -T web bash -lc 'cd /srv && go test ./...'", 1, "FAIL", "go test"),
+    ("kubectl exec web -- pytest", 1, "", "pytest"),
+    ("find . -name 'test_*.py' | xargs -n 1 pytest -q", 123, "1 failed", "pytest"),
+    ("env -i PATH=/bin mvn test", 1, "Tests run: 3, Failures: 1, Errors: 0", "mvn"),
+    ("make test", 2, "--- FAIL: TestA (0.00s)\nmake: *** [Makefile:2: test] Error 1", "make"),
+    ("dotnet test a.sln", 1, "Failed!  - Failed:     3, Passed:     0, Skipped:     0", "dotnet"),
+    ("dotnet test --project a", 2, "Test run summary: Failed!\n  total: 13\n  failed: 13", "dotnet"),
+    ("dotnet build a.sln", 1, "    0 Warning(s)\n    15 Error(s)", "dotnet"),
+    ("go test ./...", 1, "ok  \ta/b\t0.01s\nFAIL\ta/c [build failed]", "go test"),
 ]
 
 

@@ -58,6 +58,11 @@ ANSWERS = [
     "set -o pipefail; cat x | grep needle",
     "find . -name '*.py' -exec grep -l needle {} +",
     "grep needle \\\n  x",
+    "grep -q a x || grep -q b x",
+    "make || grep -q a x",
+    "su - tester -c 'cd /srv && grep needle x'",
+    "sudo grep needle x",
+    "docker exec -it web grep needle /etc/x",
 ]
 
 FAILURES = [
@@ -168,10 +173,20 @@ def test_output_that_belongs_to_the_answer_leaves_it_one(command: str, output: s
         ("grep needle x", 2, False),
         ("diff a b", 2, False),
         ("grep needle x", 127, False),
+        ("xmllint --version", 127, True),
+        ("cmake --version && ninja --version", 127, True),
+        ("xmllint --noout a.xml", 127, False),
+        ("ninja", 127, False),
     ],
 )
 def test_only_the_code_that_means_nothing_found_counts(command: str, code: int, answer: bool) -> None:
     assert finds_nothing(command, f"exit code {code}") is answer
+
+
+def test_a_probe_for_a_program_that_is_not_there_is_a_search() -> None:
+    said = "The command failed with exit code 127.\nbash: line 1: xmllint: command not found"
+    assert in_words(nothing_found_by("xmllint --version", said)) == "xmllint is not there"
+    assert not finds_nothing("xmllint --version", f"{said}\nTraceback (most recent call last)")
 
 
 def test_a_message_without_an_exit_code_is_no_answer() -> None:

@@ -144,8 +144,9 @@ OTHERS = ["Permission denied", "invalid syntax", "timed out", "connection refuse
 
 PIVOTS: list[tuple[str, list[str], str]] = [
     ("four of one shape", ["no file a.py", "no file b.py", "no file c.py", "no file d.py"], "pivot"),
-    ("the last two alike", [*OTHERS[:2], "no file a.py", "no file b.py"], "pivot"),
-    ("the first and the fourth alike", ["no file a.py", *OTHERS[:2], "no file b.py"], "pivot"),
+    ("the last three alike", [OTHERS[0], "no file a.py", "no file b.py", "no file c.py"], "pivot"),
+    ("two kinds in turn", ["no file a.py", OTHERS[0], "no file b.py", OTHERS[0]], "pivot"),
+    ("the last two alike", [*OTHERS[:2], "no file a.py", "no file b.py"], "guide"),
     ("four different errors", OTHERS[:4], "guide"),
 ]
 
@@ -173,7 +174,7 @@ def test_a_repetition_counts_among_the_last_three_errors_only() -> None:
     for number, error in enumerate(["no file a.py", "no file b.py", "no file c.py", *OTHERS]):
         player.batch({**fail(f"{number}", "bash"), "error": error})
         levels.append(player.level)
-    assert levels == ["guide", "guide", "guide", "pivot", "pivot", "guide", "guide", "guide"]
+    assert levels == ["guide", "guide", "guide", "pivot", "guide", "guide", "guide", "guide"]
 
 
 @pytest.mark.parametrize(("limit", "level"), [(0.0, "guide"), (1.0, "pivot")])

@@ -71,7 +71,7 @@ async def test_a_command_returns_its_output(box: Box, command: str, content: str
         ("echo before; exit 3", ["exit code 3", "before"]),
         ("false", ["exit code 1", "(no output)"]),
         ("no-such-command-here", ["exit code 127", "not found"]),
-        ("kill -9 $$", ["exit code 137 (SIGKILL)"]),
+        ("kill -9 $$", ["exit code 137 (SIGKILL: it was killed, "]),
         ("kill -TERM $$", ["exit code 143 (SIGTERM)"]),
         ("if", ["exit code 2", "syntax error"]),
         ("exit 255", ["exit code 255"]),

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from tui_agent import processes
 from tui_agent.core.recovery.no_match import in_words, nothing_found_by
+from tui_agent.core.recovery.silent_codes import silent_code
 from tui_agent.core.tool_facts import Effect, ToolFacts, Use, Uses
 from tui_agent.sandbox.inside import in_words as taken_back_in_words
 from tui_agent.tools.background import BackgroundCommands, started_in_words
@@ -158,7 +160,8 @@ class Bash:
             )
         if ended.code != 0:
             message = (
-                f"The command failed with exit code {ended.code}{_meaning(ended.code)}.\n"
+                f"The command failed with exit code {ended.code}"
+                f"{_meaning(ended.code, str(arguments['command']), silent=not text)}.\n"
                 f"{text or '(no output)'}"
             )
             hint = context.sandbox.hint(text)
@@ -188,9 +191,10 @@ def _shell_argv(command: str, workspace: Path) -> list[str]:
     return [bash, "--noprofile", "--norc", "-c", command] if bash else ["/bin/sh", "-c", command]
 
 
-def _meaning(code: int) -> str:
-    """The meaning of a code above 128, by the shell's convention."""
-    try:
-        return f" ({signal.Signals(code - 128).name})" if code > 128 else ""
-    except ValueError:
-        return ""
+def _meaning(code: int, command: str, *, silent: bool) -> str:
+    """Say what an exit code means: above 128 by the shell's convention, and what the program means if it is silent."""
+    said = [silent_code(command, code)] if silent else []
+    with suppress(ValueError):
+        said.insert(0, signal.Signals(code - 128).name if code > 128 else "")
+    words = ": ".join(filter(None, said))
+    return f" ({words})" if words else ""

@@ -49,7 +49,7 @@ _BY_TOOLS = re.compile(
 home folder.
 """
 
-_ENDED = frozenset({CallStatus.SUCCEEDED, CallStatus.FAILED})
+_ENDED = frozenset({CallStatus.SUCCEEDED, CallStatus.FAILED, CallStatus.UNFINISHED})
 _BEGUN = _ENDED | {CallStatus.CANCELLED, CallStatus.NOT_KNOWN}
 
 
@@ -74,6 +74,10 @@ class Changes:
     """Calls of the last iteration that may have changed what nobody has seen yet."""
     outcomes: Mapping[str, str] = field(default_factory=dict)
     """By key of a command that writes by its text: how it ended last."""
+    beside: frozenset[str] = frozenset()
+    """Ids of the run's commands that run in the background."""
+    logs: frozenset[str] = frozenset()
+    """Files that they write to again and again."""
 
     # --- folding ---------------------------------------------------------------------------------------------
 
@@ -86,7 +90,7 @@ class Changes:
         Beside the changes: for each result the number of the last change before it, and whether it changed something.
         """
         state, marks, moved = self, list[int](), list[bool]()
-        seen = unexplained(results, seen)
+        seen = [name for name in unexplained(results, seen) if name not in self.logs]
         authors = _authors(results, effects)
         for result in results:
             marks.append(state.count)
@@ -109,9 +113,28 @@ class Changes:
         change = Change(self.count + 1, frozenset(keys), names)
         return evolve(self, count=self.count + 1, newest=(*self.newest, change)[-_KEPT:])
 
+    def by_others(self, files: Sequence[str]) -> Changes:
+        """Take in what was seen to have changed by no call. While a command runs in the background it is the first time
+        for each file: a server writes its log whatever is done.
+        """
+        files = [name for name in files if name not in self.logs]
+        if not files:
+            return self
+        changed = self.by((), files)
+        return evolve(changed, logs=self.logs.union(files)) if self.beside else changed
+
+    def begun_beside(self, name: str, keys: Iterable[str], command: str) -> Changes:
+        """A command runs in the background from now on."""
+        return evolve(self.by(keys, (command,)), beside=self.beside | {name})
+
+    def ended_beside(self, name: str) -> Changes:
+        """It has ended: whatever changes its files from now on is somebody else."""
+        beside = self.beside - {name}
+        return evolve(self, beside=beside, logs=self.logs if beside else frozenset())
+
     def seen_after(self, iteration: Iteration, files: Sequence[str]) -> Changes:
         """Changes of the last iteration, known only after it was folded."""
-        seen = unexplained(iteration.results, files)
+        seen = [name for name in unexplained(iteration.results, files) if name not in self.logs]
         return self.by(self.authors, seen) if seen else self
 
     def not_own(self, files: Sequence[str]) -> tuple[str, ...]:

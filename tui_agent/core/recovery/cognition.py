@@ -10,8 +10,8 @@ and falls with every one in which all failed; `chance` estimates from recorded r
 | strategy | level | walk (FunnelCanary) | chance (combined) |
 | CONCLUDE | continue | confidence at the threshold, no uncertainty | – (the chance says nothing about being done) |
 | DEGRADE | degrade | stall and confidence below the lower threshold | – |
-| PIVOT | pivot | stall | too many uncertainties, or a stall, and one of the last errors was seen before in its shape or
-|       |       |       | the chance is below the limit |
+| PIVOT | pivot | stall | too many uncertainties, or a stall, and two of the last errors were seen before in their shape
+|       |       |       | or the chance is below the limit |
 | DEGRADE | degrade | too many uncertainties | |
 | CONTINUE | continue | else | else |
 """
@@ -52,7 +52,7 @@ class CognitionParameters(Parameters):
     step.
     """
     pivot_errors: Count = 3
-    """PIVOT under `chance` needs an error that has been seen before, in its shape, among so many of the newest."""
+    """PIVOT under `chance` needs two errors that have been seen before, in their shape, among so many of the newest."""
     pivot_chance: Share = 0.05
     """PIVOT under `chance` when the next step is less likely to succeed than this, whatever the errors are."""
     confidence_start: Share = 0.3
@@ -236,13 +236,18 @@ class CognitiveState(Detector[CognitionParameters]):
         stalled = self.stall >= policy.stall_threshold
         crowded = self._crowded(policy)
         if policy.cognition == "chance":
-            going_wrong = any(self.repeated) or self._unlikely(policy)
+            going_wrong = self._goes_round or self._unlikely(policy)
             return Strategy.PIVOT if crowded or (stalled and going_wrong) else Strategy.CONTINUE
         if self.confidence >= policy.confidence_threshold and not self.uncertainties:
             return Strategy.CONCLUDE
         if stalled:
             return Strategy.DEGRADE if self.confidence < policy.degrade_threshold else Strategy.PIVOT
         return Strategy.DEGRADE if crowded else Strategy.CONTINUE
+
+    @property
+    def _goes_round(self) -> bool:
+        """Two of the newest errors had been seen before: one may be chance."""
+        return sum(self.repeated) > 1
 
     def _unlikely(self, policy: CognitionParameters) -> bool:
         chance = self.next_step.chance
@@ -267,7 +272,7 @@ class CognitiveState(Detector[CognitionParameters]):
             case Strategy.PIVOT if policy.cognition == "chance" and self._crowded(policy):
                 reason = f"{len(self.uncertainties)} open uncertainties"
                 return verdict(Level.PIVOT, Rule.COGNITION_UNCERTAIN, reason)
-            case Strategy.PIVOT if policy.cognition == "chance" and not any(self.repeated):
+            case Strategy.PIVOT if policy.cognition == "chance" and not self._goes_round:
                 reason = f"{stalled}, and the next is unlikely to be one: {self.next_step.chance or 0.0:.2f}"
                 return verdict(Level.PIVOT, Rule.COGNITION_UNLIKELY, reason)
             case Strategy.PIVOT:

@@ -28,6 +28,7 @@ from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import call_key
 from tui_agent.core.recovery.standing_findings import StandingFindings
 from tui_agent.core.recovery.stuck import StuckPatterns
+from tui_agent.core.recovery.time_outs import TimeOuts
 from tui_agent.core.recovery.tool_breaker import BreakerPhase, ToolBreakers
 
 Refusal = Literal["", "blocked", "withheld", "breaker"]
@@ -77,6 +78,7 @@ class RecoveryState:
     """Files of which a look at the workspace said in the open iteration that they have changed."""
     findings: StandingFindings = field(default_factory=StandingFindings)
     polls: FailingPoll = field(default_factory=FailingPoll)
+    time_outs: TimeOuts = field(default_factory=TimeOuts)
     fresh_starts: int = 0
     """How often the run has begun anew."""
     wanted: int = 0

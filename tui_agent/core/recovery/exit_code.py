@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from tui_agent.shell_programs import SHELLS, program_name, shell_code, unwrapped
+from tui_agent.shell_programs import SHELLS, handed_over, program_name, shell_code, unwrapped
 from tui_agent.shell_syntax import CommandGroup, Compound, Script, Simple, UnreadableCommand, parse
 
 _FORMS = tuple(
@@ -116,10 +116,12 @@ def _deciding(script: Script, strict: frozenset[str]) -> Iterator[Simple]:
     if not script.lists:
         return
     for one in script.lists if "errexit" in strict else script.lists[-1:]:
-        if "||" in one.operators or one.background:
+        if one.background:
             yield _ANYTHING
             continue
-        for pipeline in one.pipelines:
+        # What fails before a `||` has another one run in its place.
+        first = max((at for at, operator in enumerate(one.operators, 1) if operator == "||"), default=0)
+        for pipeline in one.pipelines[first:]:
             if pipeline.negated:
                 yield _ANYTHING
                 continue
@@ -134,17 +136,20 @@ def _deciding(script: Script, strict: frozenset[str]) -> Iterator[Simple]:
 
 
 def _inside(command: Simple, strict: frozenset[str]) -> Iterator[Simple]:
-    """The command behind wrappers and `bash -c`."""
-    code = shell_code(unwrapped(command.words))
-    if code is not None:
+    """The command behind wrappers, `bash -c`, `su -c` and `docker exec`."""
+    words = unwrapped(command.words)
+    code = shell_code(words) or handed_over(words)
+    if isinstance(code, str) and code:
         try:
             inner = parse(code)
         except UnreadableCommand:
             yield _ANYTHING
             return
         yield from _deciding(inner, strict | _strict_options(inner))
-        return
-    yield command
+    elif code:
+        yield from _inside(Simple(tuple(code)), strict)
+    else:
+        yield command
 
 
 def is_loud(command: Simple) -> bool:

@@ -23,12 +23,15 @@ from tui_agent.core.recovery.exit_code import (
     program_words,
     read_command,
 )
-from tui_agent.shell_programs import SHELLS, base_name, interprets, working
+from tui_agent.shell_programs import SHELLS, base_name, interprets, run_by_xargs, unwrapped, working
 
 Codes = tuple[int, ...]
 
 LARGEST_CODE = 125
 """126 and 127 are the shell's own, and beyond them stand signals: no program finds anything by them."""
+
+_OF_XARGS = 123
+"""`xargs` says so if a command that it ran ended with 1 to 125."""
 
 _ANY_CODE: Codes = tuple(range(1, LARGEST_CODE + 1))
 _PYLINT: Codes = tuple(range(2, 32, 2))
@@ -122,6 +125,7 @@ _REPORT = re.compile(
     | \b\d+\ (?:examples?|runs),\ [^\n]{0,200}?\b[1-9]\d*\ (?:failures?|errors)\b          # rspec, minitest
     | ^FAILURES!$ | ^ERRORS!$                                                             # phpunit
     | \btests\ failed\ out\ of\ \d | ^Failed!\ | Test\ Run\ Failed                        # ctest, dotnet
+    | ^\s*failed:\ [1-9]\d*$ | \(VSTest\ target\(s\)\)\ --\ FAILED | ^\s*[1-9]\d*\ Error\(s\)$  # dotnet
     | ^[^\s:(][^\n:(]{0,200}(?::\d+(?::\d+)?|\(\d+,\d+\)):\ (?:fatal\ )?(?:error|warning)\b # compilers
     | ^[^\s:]{1,200}:\d+:\d+:?\ [A-Z]+\d+\  | ^Found\ \d+\ errors? | ✖\ \d+\ problem       # linters
     | ^\([^\n()]{1,200}:\ +line\ +\d+\)\ +broken\b                                         # links of documents
@@ -215,9 +219,10 @@ def checking_program(words: Sequence[str]) -> str:
 
 def _reporter(words: Sequence[str], code: int, output: str, codes: Mapping[str, Codes]) -> str:
     """The name of the program that the words run, if `code` is its sign for findings."""
-    words = _checked_by(words)
+    inner = run_by_xargs(unwrapped(words)) if code == _OF_XARGS else ()
+    words = _checked_by(inner or words)
     for name in _names(words):
-        if code in codes.get(name, ()) and _reports(name, words):
+        if (code in codes.get(name, ()) or (inner and name in codes)) and _reports(name, words):
             # Its report comes first; a traceback there is the program's own end.
             return "" if output.startswith(_TRACEBACK) else name
     if not words:

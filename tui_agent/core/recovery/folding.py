@@ -130,6 +130,7 @@ def _ended(state: RecoveryState, event: events.IterationFinished, names: frozens
     if not trials:
         changed = tuple(result.changed for result in results)
     findings, results = state.findings.judge(results, changes, marks)
+    time_outs, results = state.time_outs.judge(results) if policy.unfinished else (state.time_outs, results)
     polls, results = state.polls.judge(results, policy.stuck_waits if policy.stuck else 0, state.wanted)
     last = close(
         event.iteration,
@@ -162,6 +163,7 @@ def _ended(state: RecoveryState, event: events.IterationFinished, names: frozens
         last=last,
         findings=findings,
         polls=polls,
+        time_outs=time_outs,
         changes=changes,
         failed_since_success=_failed_since_success(state, last),
         detectors=detectors,
@@ -254,7 +256,8 @@ def _checkpoint_saved(state: RecoveryState, event: events.CheckpointSaved) -> Re
     files = state.changes.not_own(event.files) if late else event.files
     if state.pending:
         return evolve(state, looked=(*state.looked, *files))
-    return _changed_by_others(state, unexplained((), files))
+    changes = state.changes.by_others(unexplained((), files))
+    return state if changes is state.changes else evolve(state, changes=changes, detectors=_disturbed(state))
 
 
 def _seen_late(state: RecoveryState, last: Iteration, files: tuple[str, ...]) -> RecoveryState:
@@ -281,10 +284,11 @@ def _own_command_ended(state: RecoveryState, event: events.OwnCommandEnded) -> R
 def _background_started(state: RecoveryState, event: events.BackgroundStarted) -> RecoveryState:
     calls = () if state.reply is None else state.reply.calls
     keys = [call.key for call in calls if call.id == event.call_id]
-    return evolve(state, changes=state.changes.by(keys, (event.command,)))
+    return evolve(state, changes=state.changes.begun_beside(event.id, keys, event.command))
 
 
 def _background_ended(state: RecoveryState, event: events.BackgroundEnded) -> RecoveryState:
+    state = evolve(state, changes=state.changes.ended_beside(event.id))
     return _changed_by_others(state, (event.command or event.id,))
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _NO_CALL = frozenset({Rule.FORM_TEXT_CALL, Rule.FORM_LOST_CALL})
 """Rules that send a reply back since the server made no call of it."""
-_EXECUTED = frozenset({CallStatus.SUCCEEDED, CallStatus.FAILED, CallStatus.WAITING})
+_EXECUTED = frozenset({CallStatus.SUCCEEDED, CallStatus.FAILED, CallStatus.WAITING, CallStatus.UNFINISHED})
 
 CALL_AS_TEXT = (
     'Write exactly one call, last in the reply: ```tool_call, then {"name": …, "arguments": {…}}, then ```.'

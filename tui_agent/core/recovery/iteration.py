@@ -44,9 +44,14 @@ class CallStatus(StrEnum):
     """It ended, and nothing says how: neither a success nor a failure."""
     WAITING = "waiting"
     """A command that waits failed as it had before: what it waits for is not there yet."""
+    UNFINISHED = "unfinished"
+    """A command was cut off by its time limit while it got further: progress (`failure.unfinished`)."""
     UNVERIFIED = "unverified"
     """The answer of a run, sent back to be verified: neither a success nor a failure."""
 
+
+WORKED = frozenset({CallStatus.SUCCEEDED, CallStatus.UNFINISHED})
+"""It did work, as far as it came."""
 
 REFUSED = frozenset({CallStatus.WITHHELD, CallStatus.BREAKER})
 """Not executed because recovery refused: no failure, and yet an iteration without success for the stall. A blocked
@@ -94,8 +99,8 @@ class CallResult:
 
     @property
     def worked(self) -> bool:
-        """It succeeded, and that means something."""
-        return self.status is CallStatus.SUCCEEDED and not self.did_nothing
+        """It succeeded or got further, and that means something."""
+        return self.status in WORKED and not self.did_nothing
 
     @property
     def passed(self) -> bool:
@@ -255,9 +260,9 @@ def close(
     succeeded = failed = executed = refused = False
     for result in results:
         status, failure = result.status, result.failure
-        succeeded = succeeded or (status is CallStatus.SUCCEEDED and not result.did_nothing)
+        succeeded = succeeded or result.worked
         failed = failed or failure is not None
-        executed = executed or status is CallStatus.SUCCEEDED
+        executed = executed or status in WORKED
         executed = executed or (failure is not None and failure.kind not in FORM_ERRORS)
         refused = refused or status in REFUSED
     failed = failed or rejected is not None

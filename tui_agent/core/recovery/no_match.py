@@ -1,4 +1,5 @@
-"""Commands whose exit code 1 is an answer: a search that found nothing, a comparison that found a difference.
+"""Commands whose exit code is an answer: a search that found nothing, a comparison that found a difference, a probe
+for a program that is not there.
 
 Pure, and bounded in time for any text. It recognises our own failure texts and those of recorded runs; if
 another command could have set the exit code, or an error stands in the output, the failure stays one.
@@ -34,6 +35,11 @@ _QUIET_GIT = {
     "config": ("--get", "--get-all", "--get-regexp"),
 }
 """Subcommands of git that answer by exit code 1, and the options of which one must be there."""
+_NOT_FOUND = 127
+_ASKS = frozenset({"--version", "-version", "-v", "-V", "version", "--help", "-help", "-h", "help"})
+_MISSING = re.compile(r"(?:command )?not found$|No such file or directory$|[Uu]nknown command")
+PROBE = "probe of "
+"""Begins the name of a probe: it asks for the version of a program that is not there."""
 _COMPLAINTS = re.compile(
     r"^.{0,80}?(?:command not found|no such file or directory|permission denied|not a git repository"
     r"|syntax error|command timed out|malformed command)"
@@ -53,8 +59,10 @@ def finds_nothing(command: str, message: str) -> bool:
 
 
 def nothing_found_by(command: str, message: str) -> str:
-    """The name of the search or comparison that said so by exit code 1; "" for a real failure."""
+    """The name of the search or comparison that said so by exit code 1, or the probe by 127; "" for a real failure."""
     code, output = code_and_output(message)
+    if code == _NOT_FOUND:
+        return _probed(command, output)
     if code not in (1, 123):
         return ""
     read = read_command(command)
@@ -79,6 +87,19 @@ def nothing_found_by(command: str, message: str) -> str:
     return name if printed or _only_nothing(name, output) else ""
 
 
+def _probed(command: str, output: str) -> str:
+    """The program that is not there, if all that was asked of it is its version or its help."""
+    read = read_command(command)
+    if read is None or any(
+        line.strip() and not _MISSING.search(line) and line.strip() not in command
+        for line in output.splitlines()
+    ):
+        return ""
+    words = [unwrapped(one.words) for one in read[1]]
+    probes = all(one and len(one) > 1 and _ASKS.issuperset(one[1:]) for one in words)
+    return f"{PROBE}{program_name(words[-1][0])}" if words and probes else ""
+
+
 def _only_nothing(name: str, output: str) -> bool:
     """True if this is the output of a search that finds nothing: no line, a count of 0, or warnings."""
     return all(
@@ -88,7 +109,9 @@ def _only_nothing(name: str, output: str) -> bool:
 
 
 def in_words(name: str) -> str:
-    """The meaning of exit code 1 of the search or comparison called `name`."""
+    """The meaning of exit code 1 of the search or comparison called `name`, and of 127 of a probe."""
+    if name.startswith(PROBE):
+        return f"{name.removeprefix(PROBE)} is not there"
     if name in _COMPARISON or name == "git diff":
         return f"{name} found differences"
     if name in _CONDITION or name == "((":

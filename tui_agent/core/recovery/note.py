@@ -19,7 +19,7 @@ from tui_agent.core.recovery.cognition import CognitiveState, Strategy
 from tui_agent.core.recovery.forge_note import closing_instruction, forge_note
 from tui_agent.core.recovery.form import CALL_AS_TEXT, FormErrors
 from tui_agent.core.recovery.implicit import ImplicitFailures
-from tui_agent.core.recovery.iteration import FORM_ERRORS
+from tui_agent.core.recovery.iteration import FORM_ERRORS, CallStatus
 from tui_agent.core.recovery.model_faults import ModelFaults
 from tui_agent.core.recovery.refusals import wait_first
 from tui_agent.core.recovery.rules import Rule
@@ -326,6 +326,13 @@ def _remarks(state: RecoveryState, failures: Sequence[Failure]) -> Iterator[Para
             "verify the state before you repeat it."
         )
         yield Paragraph(Rule.NOTE_UNKNOWN_EFFECT, text)
+    if state.last is not None and any(one.status is CallStatus.UNFINISHED for one in state.last.results):
+        beside = "in the background, or " if "bash_output" in state.tools else ""
+        text = (
+            "The command was still at work when its time was over. Let it go on where it stopped: "
+            f"{beside}with a longer time limit, or a part of the work at a time. What it has done need not be undone."
+        )
+        yield Paragraph(Rule.FAILURE_UNFINISHED, text)
     pattern = state.of(StuckPatterns).moving if policy.stuck else None
     if pattern is not None:
         text = f"You are going in circles: {pattern.words}. Choose another step."

@@ -44,6 +44,8 @@ class Parameters(BaseModel):
     """Exit codes by which test runners, linters and compilers say what they found are results, not failures."""
     finding_codes: dict[ProgramName, tuple[FindingCode, ...]] = {}
     """Further programs (`checker`, or `checker lint`) with the exit codes that mean findings."""
+    unfinished: bool = True
+    """A command that a time limit cut off while its output moved on is progress, not a failure."""
     error_prefix: Literal["every_tool", "mute_tools"] = "mute_tools"
     """When text that starts with `Error:` is a failure: from every tool (HPD), or from tools without a better way."""
     note: Literal["merged", "forge", "gigi", "funnelcanary", "none"] = "merged"

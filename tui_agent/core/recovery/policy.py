@@ -70,6 +70,7 @@ UNJUDGED: MappingProxyType[str, Any] = MappingProxyType(
         "denials_limit": 0,
         "search_results": False,
         "findings": False,
+        "unfinished": False,
         "work_only": False,
         "reads_text": False,
         "text_only": "answer",

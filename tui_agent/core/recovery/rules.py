@@ -15,6 +15,7 @@ class Rule(StrEnum):
     FAILURE_NO_MATCH = "failure.no_match"
     FAILURE_FINDINGS = "failure.findings"
     FAILURE_ERROR_PREFIX = "failure.error_prefix"
+    FAILURE_UNFINISHED = "failure.unfinished"
     FAILURE_SIBLING = "failure.sibling"
     FAILURE_BATCH = "failure.batch"
     FAILURE_NO_WORK = "failure.no_work"

@@ -1,7 +1,7 @@
 """The circuit breaker of each tool: closed, open for some iterations, half-open for one probe.
 
-| counts | failures in a row of one tool over different inputs, infrastructure faults included; one call that fails
-|        | again and again is the attempts ledger's; of commands only with one and the same error |
+| counts | replies in a row in which one tool failed over different inputs, infrastructure faults included; one call
+|        | that fails again and again is the attempts ledger's; of commands only with one and the same error |
 | resets | a success of the tool; another error after a change of the workspace; by hand |
 | levels | guide when it opens: the tool is left out of the list, then one call is tried, then closed or open again for
 |        | twice as long · the last tool with which something can be done is never left out |
@@ -100,11 +100,14 @@ class ToolBreakers(Detector[BreakerParameters]):
         """Fold a finished iteration: results in call order, then the waits that end."""
         iteration = step.iteration
         states, opened, kept, changes = self.states, dict[str, None](), dict[str, None](), self.changes
+        counted: set[str] = set()
         acting = self.acting if self.known else self.acting | _acting(one.tool for one in iteration.results)
         for result in iteration.results:
             changes += result.changed
             old = states.get(result.tool)
-            new = _after(old, result, iteration.number, step.policy, changes)
+            new = _after(old, result, iteration.number, step.policy, changes, again=result.tool in counted)
+            if result.failure is not None:
+                counted.add(result.tool)
             if new is old:
                 continue
             if new and new.phase is BreakerPhase.OPEN and _is_last(result.tool, acting, states):
@@ -203,8 +206,15 @@ def _is_last(tool: str, acting: frozenset[str], states: Mapping[str, BreakerStat
 
 
 def _after(
-    old: BreakerState | None, result: CallResult, iteration: int, policy: BreakerParameters, changes: int
+    old: BreakerState | None,
+    result: CallResult,
+    iteration: int,
+    policy: BreakerParameters,
+    changes: int,
+    *,
+    again: bool,
 ) -> BreakerState | None:
+    """`again`: another call of the same reply has failed already, and a reply is one sign (`failure.batch`)."""
     # Without its dialogue an agent can neither end nor ask.
     if result.facts.effect is Effect.DIALOGUE or (old is not None and old.by_hand):
         return old
@@ -228,7 +238,7 @@ def _after(
             return evolve(state, signature=signature, changes=changes)
     state = evolve(
         state,
-        failures=state.failures + 1,
+        failures=state.failures + (not (again and state.failures)),
         keys=state.keys | {result.key},
         signature=signature,
         changes=changes,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tui_agent.formats.importers.labels import grade_in
 from tui_agent.formats.importers.reading import Record, Recording
-from tui_agent.formats.importers.results import exit_message, exited, failure_in, judged
+from tui_agent.formats.importers.results import exit_message, exited, failed, failure_in, judged
 from tui_agent.formats.importers.step_reader import Format, used
 from tui_agent.formats.importers.transcript import Call, ImportReport, Remarked, Result, Transcript
 from tui_agent.formats.importers.values import (
@@ -27,6 +27,8 @@ from tui_agent.formats.importers.values import (
 _FAILED = ("is_error", "tool_result_is_error", "isError", "failed")
 _WORKED = ("success", "ok", "succeeded")
 _CODES = ("exit_code", "exec_exit_code", "exitCode", "returncode", "return_code")
+_LOST = -1
+"""No program ends so: whoever ran it lost sight of it, mostly for the time that it took."""
 _CALLS = ("tool_call_id", "source_call_id", "call_id")
 """Fields of `extra`: marks of a failure and of a success, exit codes, the call that a result is of."""
 
@@ -140,6 +142,8 @@ def _result(call: Call, raw: Record, marks: Record, at: float | None) -> Result:
         return judged(call, text or error, at, error if not code else exit_message(code, text or error))
     if flags and not code:
         return judged(call, text, at, text if any(flags) else None)
+    if code == _LOST:
+        return failed(text, at, exit_message(code, text), unknown=True)
     if code is not None:
         return exited(call, text, at, code)
     message = failure_in(text)

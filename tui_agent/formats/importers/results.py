@@ -40,9 +40,11 @@ def failed(
     message: str,
     kind: FailureKind = FailureKind.TOOL_EXECUTION,
     seconds: float | None = None,
+    *,
+    unknown: bool = False,
 ) -> Result:
-    """A failed call; after a time-out it is not known what it has done."""
-    unknown = says_timed_out(message)
+    """A failed call. After a time-out it is not known what it has done; `unknown`: nor is it otherwise."""
+    unknown = unknown or says_timed_out(message)
     return Result("failed", content, at, message, kind, duration=seconds, unknown_effect=unknown)
 
 
@@ -85,15 +87,21 @@ def failure_in(content: str) -> str | None:
     return None
 
 
-_TIMED_OUT = re.compile(r"\b(?:timed? ?out|deadline exceeded)\b", re.IGNORECASE)
+_TRACEBACK = "Traceback (most recent call last):"
+_TIMED_OUT = re.compile(r"(?<![=.\w])(?:timed? ?out|deadline exceeded)\b(?!\s*[=(.,)])", re.IGNORECASE)
+"""Not the name of a parameter, as in `get(url, timeout=timeout)`."""
+_SOURCE_LINE = re.compile(r"^\s+\S.*\n?", re.MULTILINE)
 
 
 def says_timed_out(message: str) -> bool:
-    """The failure's text names a time-out in its first or last lines."""
+    """Tell if the failure's text names a time-out in its first or last lines; lines of code that a traceback shows say
+    nothing.
+    """
+    if _TRACEBACK in message:
+        message = _SOURCE_LINE.sub("", message)
     return bool(_TIMED_OUT.search(message[:400]) or _TIMED_OUT.search(message[-400:]))
 
 
-_TRACEBACK = "Traceback (most recent call last):"
 _SYNTAX = re.compile(r'^\s*File "[^"]+", line \d+\n')
 _RAISED = re.compile(r"^(?:[\w.]+\.)?\w*(?:Error|Exception|Warning|Exit|Interrupt)\b(?::.*)?$")
 
