@@ -49,8 +49,11 @@ def test_a_step_names_its_rule_detector_reason_and_note() -> None:
     recovery.tool_failed("read_file", {"path": "a"}, "file not found: a")
     step = recovery.end_iteration()
     assert (step.level, step.rule, step.detector) == ("guide", "attempts.guide", "attempts")
-    assert step.note is not None
-    assert step.note.startswith("Read the error above")
+    assert step.note is None, "the error says it all"
+    recovery.tool_failed("read_file", {"path": "a"}, "file not found: a")
+    note = recovery.end_iteration().note
+    assert note is not None
+    assert note.startswith("The second failure of this call")
     recovery.tool_succeeded("read_file", {"path": "b"}, "text")
     assert recovery.end_iteration().note is None
 

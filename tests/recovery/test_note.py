@@ -72,9 +72,8 @@ def test_arguments_that_are_json_but_break_the_schema_are_not_called_badly_forma
     )
 
 
-def test_the_merged_note_repeats_no_error_that_stands_in_the_result_above_it() -> None:
-    text = note_after("combined", {"batch": [fail(), ok(), fail("b")]})
-    assert text == "Read the error above: correct what caused it, or reach the goal in another way."
+def test_the_merged_note_says_nothing_that_the_result_above_it_says() -> None:
+    assert note_after("combined", {"batch": [fail(), ok(), fail("b")]}) == ""
 
 
 def test_the_merged_note_counts_in_words() -> None:
@@ -256,7 +255,7 @@ def test_hpd_writes_no_note_and_funnelcanary_only_its_pivot_and_its_faults() -> 
 
 
 def test_what_hooks_say_comes_last_in_paragraphs_of_its_own() -> None:
-    text = after("combined", {"batch": [fail()]}).note(["Run make first.", " ", "See HACKING."])
+    text = after("combined", *[{"batch": [fail()]}] * 2).note(["Run make first.", " ", "See HACKING."])
     assert text.endswith("\n\nRun make first.\n\nSee HACKING.")
     assert after("hpd").note(["Only this."]) == "Only this."
 
@@ -274,7 +273,7 @@ def test_the_note_stays_bounded_and_keeps_both_ends_of_a_long_error(name: str) -
 
 
 RULES = [
-    ("combined", [{"batch": [fail()]}], ("note.error",)),
+    ("combined", [{"text": "Hm."}, {"batch": [fail()]}], ()),
     ("combined", [{"batch": [fail()]}] * 2, ("note.attempts",)),
     ("combined", [{"batch": [*(fail(str(n), f"t{n}") for n in range(5)), ok()]}], ("note.pivot",)),
     ("combined", [{"batch": [ok()]}] * 4, ("note.repeated",)),

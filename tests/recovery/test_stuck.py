@@ -244,3 +244,33 @@ def test_a_run_that_keeps_making_progress_is_neither_stopped_nor_held_up(
 def test_a_run_that_only_turns_in_circles_comes_to_an_end(paths: list[str], operator: bool) -> None:
     player = Player(operator_present=operator)
     assert ENDS & set(levels(player, *(call(path=path) for path in paths)))
+
+
+SPELLINGS = [
+    (
+        "grep",
+        [{"pattern": word, "path": "src"} for word in ("color", "colour", "Color", "COLOUR", "colou?r")],
+        True,
+    ),
+    (
+        "bash",
+        [{"command": f"grep -rn {word} src"} for word in ("retry", "retries", "RETRY", "re_try", "retry=")],
+        True,
+    ),
+    ("grep", [{"pattern": word} for word in ("color", "price", "order", "total", "customer")], False),
+    (
+        "bash",
+        [{"command": f"grep -rn {word} src"} for word in ("color", "price", "order", "total", "user")],
+        False,
+    ),
+]
+
+
+@pytest.mark.parametrize(("tool", "calls", "told"), SPELLINGS)
+def test_one_word_in_many_spellings_is_a_loop_and_many_words_are_none(
+    tool: str, calls: list[dict[str, str]], told: bool
+) -> None:
+    player = Player()
+    for arguments in calls:
+        player.batch({"tool": tool, "input": arguments, "ok": True, "content": "No matches."})
+    assert (player.level == "guide") is told

@@ -87,7 +87,7 @@ async def test_there_is_none_under_a_preset_or_where_it_is_switched_off(
 
 async def test_different_failures_in_a_row_end_no_run_alone(tmp_path: Path) -> None:
     fail = [turn(("bash", {"command": f"echo word{'x' * number}; exit {number + 3}"})) for number in range(8)]
-    live = await run(tmp_path, [*fail, "I could not do it.", "I could not do it."])
+    live = await run(tmp_path, [*fail, *["I could not do it."] * 4])
     assert live.state.run.outcome is events.Outcome.ANSWERED
     assert "streak.guide" in {
         one.rule for verdict in live.of(events.VerdictReached) for one in verdict.verdicts

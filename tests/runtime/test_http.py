@@ -55,9 +55,8 @@ async def test_a_failed_call_is_noted_worked_round_and_answered(host: KeptHost, 
     ]
     session, finished, requests = await run_agent(host, tmp_path, answers)
     assert (finished.outcome, finished.answer) == (events.Outcome.ANSWERED, "It prints hi.")
-    assert "main.py" in requests[1][-2]["content"]
-    assert "Read the error above" in requests[1][-1]["content"]
-    assert requests[1][-1]["role"] == "user"
+    assert "main.py" in requests[1][-1]["content"]
+    assert requests[1][-1]["role"] == "tool", "the error says it all"
     assert requests[3][-1]["content"].startswith("hi")
     metrics = session.state.metrics
     assert (metrics.failures, metrics.recoveries, metrics.unrecovered) == (1, 0, 1)

@@ -71,12 +71,13 @@ async def test_a_text_only_reply_is_the_answer(start_agent: StartAgent) -> None:
 
 
 async def test_the_note_goes_with_the_next_call_only_and_is_never_stored(start_agent: StartAgent) -> None:
-    live = await start_agent([turn(MISSING), turn(call("list_dir")), "done"])
+    live = await start_agent([turn(MISSING), turn(MISSING), turn(call("list_dir")), "done"])
     await live.run()
-    assert "nowhere.txt" in live.sent(1)[-2]["content"]
-    assert live.sent(1)[-1]["content"].startswith("<recovery_note>\nRead the error above")
-    assert live.sent(1)[-1]["role"] == "user"
-    assert live.sent(2)[-1]["role"] == "tool"
+    assert live.sent(1)[-1]["role"] == "tool", "the error says it all"
+    assert "nowhere.txt" in live.sent(2)[-2]["content"]
+    assert live.sent(2)[-1]["content"].startswith("<recovery_note>\nThe second failure of this call")
+    assert live.sent(2)[-1]["role"] == "user"
+    assert live.sent(3)[-1]["role"] == "tool"
     stored = [message for group in live.state.history.groups for message in group.messages]
     assert [message["content"] for message in stored if message["role"] == "user"] == ["go"]
 

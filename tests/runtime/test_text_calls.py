@@ -320,9 +320,8 @@ async def test_json_that_is_a_call_is_one_in_the_text_protocol_too(host: KeptHos
 async def test_a_reply_that_repeats_the_note_is_not_the_answer(host: KeptHost, tmp_path: Path) -> None:
     script = [
         Said(calls=(("read_file", {"path": "nowhere.txt"}),)),
-        Said(
-            "<recovery_note>\nRead the error above: correct what caused it, or reach the goal in another way."
-        ),
+        Said(calls=(("read_file", {"path": "nowhere.txt"}),)),
+        Said("<recovery_note>\nIf it fails once more, it will not be executed any more. Correct it."),
         Said("There is no such file."),
     ]
     async with ModelServer(LlamaCpp(), *script) as server:
@@ -330,7 +329,7 @@ async def test_a_reply_that_repeats_the_note_is_not_the_answer(host: KeptHost, t
         assert await run(session, "Read it.") == "There is no such file."
         await session.close()
         assert (
-            "only repeats the <recovery_note> message" in server.requests[2].body["messages"][-1]["content"]
+            "only repeats the <recovery_note> message" in server.requests[3].body["messages"][-1]["content"]
         )
 
 

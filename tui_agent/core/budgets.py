@@ -170,3 +170,21 @@ def warning(state: RunState, spent: Spending) -> str:
         left = (spent.limit - spent.used) / spent.used * worked
         text = f"{text} At {kind.written(a_minute)} a minute the rest is used up in about {_time(left)}."
     return text
+
+
+_FURTHER = 4
+"""Times the step limit that a run without any other budget may go on alone while it gets further."""
+
+
+def steps_used_up(state: RunState) -> bool:
+    """Tell if the run may take no further step. A run that goes on alone counts those since it changed something, if
+    nobody named their number; other budgets bound it then.
+    """
+    run, recovery = state.run, state.recovery
+    if run.iteration < run.max_iterations:
+        return False
+    if not (run.more_steps and recovery.goes_on) or (
+        not run.limits and run.iteration >= _FURTHER * run.max_iterations
+    ):
+        return True
+    return run.iteration - recovery.progressed >= run.max_iterations

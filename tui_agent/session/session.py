@@ -401,7 +401,7 @@ class Session:
             effects=self._tools.effects,
             approve=session.approve or settings.approve,
             max_iterations=settings.max_iterations,
-            asks_for_steps=self._operator.present and not settings.asked_steps,
+            asks_for_steps=not settings.asked_steps,
             max_cost=settings.max_cost,
             budgets=settings.budgets(),
             budget_warning=settings.budget_warning,

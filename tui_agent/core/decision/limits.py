@@ -24,10 +24,10 @@ def before_iteration(state: RunState) -> Step | None:
     unpriced = _unpriced(state) if run.limits else None
     if unpriced is not None:
         return Record((unpriced,))
-    if run.iteration >= run.max_iterations and run.more_steps and run.operator_present:
-        return _ask(state, _steps(state))
-    if run.iteration >= run.max_iterations:
-        every = run.max_iterations
+    if budgets.steps_used_up(state):
+        if run.more_steps and run.operator_present:
+            return _ask(state, _steps(state))
+        every = run.iteration if run.more_steps else run.max_iterations
         used = "The only step is" if every == 1 else f"All {every} steps are"
         reason = f"{used} used up without an answer."
         ended = partial(state, events.Outcome.PARTIAL, reason, "max_iterations", Rule.LIMIT_ITERATIONS)

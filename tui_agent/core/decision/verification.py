@@ -39,7 +39,7 @@ def announced(state: RunState, answer: str) -> CallProblem | None:
 def to_verify(state: RunState, answer: str) -> Remark | None:
     """Choose what is asked about the answer; None if it ends the run. Without a step left for it nothing is asked."""
     run = state.run
-    if not state.recovery.policy.verify_claims or not _may_go_on(state):
+    if not state.recovery.policy.verify_claims or budgets.steps_used_up(state) or state.closing:
         return None
     # Calls of the same reply count: the tests may have run right before the answer.
     shown = so_far(state.recovery, run.iteration, state.seq, state.at).of(ImplicitFailures)

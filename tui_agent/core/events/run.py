@@ -34,7 +34,8 @@ class RunStarted(Event):
     approve: Approval = Approval.ASK
     max_iterations: int = 50
     asks_for_steps: bool = False
-    """An operator who is there is asked for more steps at that limit; else it ends the run."""
+    """That limit may move: an operator who is there is asked for more steps, and a run that goes on alone counts the
+    steps without progress; else it ends the run."""
     max_cost: float | None = None
     budgets: dict[str, float] = {}
     """Further budgets by their keys: USD, tokens, seconds of work, of the run or its session."""

@@ -18,6 +18,7 @@ from tui_agent.core.recovery.attempts import AttemptEntry, AttemptLedger, brings
 from tui_agent.core.recovery.changes import Changes
 from tui_agent.core.recovery.detector import Account, D, Detector, Standing, Subject
 from tui_agent.core.recovery.detectors import DETECTORS, Detectors
+from tui_agent.core.recovery.giving_up import gives_up
 from tui_agent.core.recovery.implicit import ImplicitFailures
 from tui_agent.core.recovery.iteration import CallResult, Iteration, in_call_order
 from tui_agent.core.recovery.model_faults import ModelFaults
@@ -93,6 +94,10 @@ class RecoveryState:
     """The iteration that ended last."""
     failed_since_success: bool = False
     """An iteration failed, nothing succeeded since, and no text-only reply was rejected for it yet."""
+    progressed: int = 0
+    """The newest iteration that changed something."""
+    sent_back: int = 0
+    """Texts that were rejected since the workspace changed last."""
     advice: events.Advised | None = None
     """Another model's suggestion after the last iteration."""
     raised: events.EscalationRaised | None = None
@@ -173,7 +178,8 @@ class RecoveryState:
     def rejects_text(self, text: str) -> bool:
         """Tell if a text-only reply is a `no_tool_call` failure; else it ends the run as its answer.
 
-        `combined` rejects it once for a failing step when nobody reads it, and never a question.
+        `combined` rejects it once for a failing step when nobody reads it, and never a question. A run that goes on
+        alone persists: what gives up is rejected a few times, until the workspace changes.
         """
         match self.policy.text_only:
             case "failure":
@@ -181,7 +187,10 @@ class RecoveryState:
             case "answer":
                 return False
             case "failure_once":
-                return self.failed_since_success and not self.operator_present and not puts_question(text)
+                if self.operator_present or puts_question(text):
+                    return False
+                persists = self.goes_on and self.sent_back < self.policy.persistence
+                return self.failed_since_success or (persists and gives_up(text))
 
     # --- which calls may run ---------------------------------------------------------------------------------
 

@@ -166,6 +166,8 @@ def _ended(state: RecoveryState, event: events.IterationFinished, names: frozens
         time_outs=time_outs,
         changes=changes,
         failed_since_success=_failed_since_success(state, last),
+        progressed=last.number if step.any_change else state.progressed,
+        sent_back=0 if step.any_change else state.sent_back + (last.rejected is not None),
         detectors=detectors,
         last_verdicts=state.verdicts_of(detectors),
     )

@@ -235,22 +235,12 @@ def _merged(state: RecoveryState, answer: EscalationAnswered | None) -> Iterator
         yield Paragraph(Rule.NOTE_ERROR, closing)
     # A refusal says by itself why the call was not executed.
     executed = {result.key for result in state.last.results if result.failure} if state.last else set()
-    paragraphs = [
-        *(
-            Paragraph(Rule.NOTE_ATTEMPTS, _failed_again(entry, state))
-            for entry in _triggered(state)
-            if entry.count > 1 and not entry.settled and entry.key in executed
-        ),
-        *_tried(state),
-        *_remarks(state, failures),
-        *_strongest(state, answer),
-    ]
-    if not paragraphs and any(failure.kind not in FORM_ERRORS for failure in failures):
-        yield Paragraph(Rule.NOTE_ERROR, _READ_IT)
-    yield from paragraphs
-
-
-_READ_IT = "Read the error above: correct what caused it, or reach the goal in another way."
+    for entry in _triggered(state):
+        if entry.count > 1 and not entry.settled and entry.key in executed:
+            yield Paragraph(Rule.NOTE_ATTEMPTS, _failed_again(entry, state))
+    yield from _tried(state)
+    yield from _remarks(state, failures)
+    yield from _strongest(state, answer)
 
 
 def _tried(state: RecoveryState) -> Iterator[Paragraph]:
@@ -292,9 +282,7 @@ def _closing(state: RecoveryState, failures: Sequence[Failure]) -> str:
     form = state.of(FormErrors)
     as_text = bool(wrong) and form.needs_text(state.policy)
     asked = (
-        [CALL_AS_TEXT]
-        if as_text
-        else list(dict.fromkeys(_asked_for(failure, state.tools) for failure in wrong))
+        [CALL_AS_TEXT] if as_text else list(dict.fromkeys(_asked_for(failure, state) for failure in wrong))
     )
     if any(failure.rule in _SAID_OF_THE_REPLY for failure in wrong) and form.row > 1:
         # The same words again would make the same request again, which ends as before.
@@ -305,12 +293,15 @@ def _closing(state: RecoveryState, failures: Sequence[Failure]) -> str:
 _SAID_OF_THE_REPLY = frozenset({Rule.FORM_TEXT_CALL, Rule.FORM_LOST_CALL, Rule.FORM_NO_ANSWER})
 
 
-def _asked_for(failure: Failure, tools: Sequence[str]) -> str:
+def _asked_for(failure: Failure, state: RecoveryState) -> str:
     if failure.rule and failure.kind is FailureKind.NO_TOOL_CALL:
         return failure.message
     if failure.input and failure.kind is FailureKind.INVALID_TOOL_CALL:
         return "Give each argument as the tool's schema asks for it; the error names what is wrong."
-    return closing_instruction(failure, tools)
+    asked = closing_instruction(failure, state.tools)
+    if failure.kind is FailureKind.NO_TOOL_CALL and state.goes_on:
+        return f"{asked} Try a way that was not tried yet; if there is none, call finish and say what is missing."
+    return asked
 
 
 def _remarks(state: RecoveryState, failures: Sequence[Failure]) -> Iterator[Paragraph]:

@@ -33,6 +33,8 @@ class Parameters(BaseModel):
 
     text_only: Literal["failure", "answer", "failure_once"] = "failure_once"
     """A reply without a call: always a failure (Forge), always the answer, or once a failure after a failing step."""
+    persistence: CountFrom0 = 3
+    """Texts that give up and are no answer in a run that goes on alone, until the workspace changes."""
     reads_text: bool = True
     """Text that is a call is carried out as one, and text that repeats the engine's own words or itself is
     no answer."""

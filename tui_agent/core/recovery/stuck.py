@@ -24,7 +24,7 @@ from tui_agent.core.recovery.absence import did_not_answer
 from tui_agent.core.recovery.detector import Answer, Detector, Standing, Step
 from tui_agent.core.recovery.iteration import FORM_ERRORS, CallResult, CallStatus
 from tui_agent.core.recovery.parameters import Count, CountFrom0, Parameters
-from tui_agent.core.recovery.paraphrases import only_looks, says_much
+from tui_agent.core.recovery.paraphrases import near_identical, only_looks, says_much
 from tui_agent.core.recovery.polling import clock_moved, waits
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import same_text
@@ -292,14 +292,29 @@ class StuckPatterns(Detector[StuckParameters]):
         """Note a call that is new and shows what others have shown; the calls of one reply count once."""
         enough = policy.stuck_paraphrases
         counts = enough and call.succeeded and not call.waited and only_looks(call.facts, call.input)
-        if not counts or not says_much(call.content):
+        if not counts:
             return self
+        if not says_much(call.content):
+            return self._in_vain(call, enough + 1)
         replies = {call.key: call.reply}
         for other in self.window:
             alike = other.era == call.era and other.succeeded and other.content == call.content
             if alike and other.reply not in replies.values() and only_looks(other.facts, other.input):
                 replies.setdefault(other.key, other.reply)
         return self._noted(Pattern(PARAPHRASES, calls=len(replies))) if len(replies) >= enough else self
+
+    def _in_vain(self, call: Sighting, enough: int) -> StuckPatterns:
+        """Note searches for one word in many spellings that all end in the same few words."""
+        keys: set[str] = set()
+        for other in reversed(self.window):
+            if (
+                other.era != call.era
+                or not call.same_outcome(other)
+                or not near_identical(call.input, other.input)
+            ):
+                break
+            keys.add(other.key)
+        return self._noted(Pattern(PARAPHRASES, calls=len(keys))) if len(keys) >= enough else self
 
     def _with_monologue(self, policy: StuckParameters) -> StuckPatterns:
         beyond = self.silent_replies - policy.stuck_monologue
