@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from pathlib import Path
+from typing import Any
 
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import replayed, start_session
@@ -70,3 +71,40 @@ async def test_the_operator_chooses_it_and_a_rewind_brings_the_steps_back(tmp_pa
     assert "missing-0" in str(live.sent(6)), "the steps before are there again"
     await live.close()
     assert replayed(live.session).history == live.state.history
+
+
+TESTS = "grep -q good app.py && echo '5 passed in 0.1s' || echo '2 passed, 3 failed in 0.1s'"
+TESTED = turn(("bash", {"command": TESTS}))
+
+
+def writing(text: str) -> dict[str, Any]:
+    return turn(("write_file", {"path": "app.py", "content": text}))
+
+
+async def test_the_operator_may_have_the_files_at_which_more_tests_passed(tmp_path: Path) -> None:
+    option = "fresh start, files of step 1 (5 passed, now 2)"
+    live = await start_session(
+        tmp_path,
+        [writing("good\n"), TESTED, writing("bad\n"), TESTED, *MISSING[:4], "done"],
+        operator=ScriptedOperator(answers=deque([EscalationReply("answer", option)] * 2)),
+        approve="all",
+        files={"other.txt": "x"},
+    )
+    held: list[str] = []
+
+    def look(event: events.Event, _: object) -> None:
+        if isinstance(event, events.StartedAfresh):
+            held.append((tmp_path / "workspace" / "app.py").read_text())
+
+    live.session.subscribe(look)
+    await live.session.submit("go")
+    await live.until(lambda state: state.recovery.fresh_starts > 0)
+    await live.session.stop("seen")
+    (asked, *_) = live.of(events.EscalationRaised)
+    assert asked.options == (option,)
+    (started,) = live.of(events.StartedAfresh)
+    assert started.files == ("app.py",)
+    assert "Files are as they were at step 1: 5 tests passed" in started.remark
+    assert held == ["good\n"]
+    await live.close()
+    assert replayed(live.session).recovery == live.state.recovery

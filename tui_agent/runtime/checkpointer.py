@@ -19,3 +19,6 @@ class Checkpointer(Protocol):
 
     async def settle(self) -> None:
         """Wait for a save that still goes on. Never raises its error."""
+
+    async def bring_back(self, ref: str) -> tuple[str, ...] | None:
+        """Bring the workspace back to this checkpoint; the files that differed, None if that is not possible."""

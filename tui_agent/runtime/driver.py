@@ -132,12 +132,21 @@ class Driver:
                 await self._look_before_refusing()
             case steps.Ask():
                 await self._interruptible(self._ask(step.question))
+            case steps.BringBack():
+                await self._interruptible(self._bring_back(step))
             case steps.Finish():
-                warning = warning_before(self._state, step.finished)
-                if warning is not None:
-                    self._record(warning)
-                return self._record(step.finished)
+                return self._finish(step.finished)
         return None
+
+    def _finish(self, finished: events.RunFinished) -> events.RunFinished:
+        warning = warning_before(self._state, finished)
+        if warning is not None:
+            self._record(warning)
+        return self._record(finished)
+
+    async def _bring_back(self, step: steps.BringBack) -> None:
+        files = await self._checkpointer.bring_back(step.ref)
+        self._record(step.instead if files is None else step.started.with_values({"files": files}))
 
     async def _record_step(self, event: events.Event) -> None:
         ends = type(event) is events.IterationFinished

@@ -66,6 +66,17 @@ class SessionCheckpointer:
         if self._saving is not None:
             await asyncio.wait([self._saving], timeout=LOOK_PATIENCE)
 
+    async def bring_back(self, ref: str) -> tuple[str, ...] | None:
+        """Bring the workspace back to this checkpoint; what it was before is kept."""
+        await self.settle()
+        try:
+            restored = await self._checkpoints.restore(ref)
+        except CheckpointError as error:
+            self._report(f"{error} The files stay as they are.")
+            return None
+        self._touched = True
+        return tuple(change.path for change in restored.changes)
+
     def _start(self, before: str = "") -> None:
         saving = self._save(self._recorder.state.run.iteration, before)
         self._saving = asyncio.get_running_loop().create_task(saving, name="checkpoint")

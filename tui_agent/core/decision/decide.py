@@ -18,7 +18,7 @@ from tui_agent.core.decision.endings import close_what_is_open, ended_by, partia
 from tui_agent.core.decision.limits import before_iteration
 from tui_agent.core.decision.model_calls import before_reply, compaction_due
 from tui_agent.core.decision.planning import after_plan, plan_answer
-from tui_agent.core.decision.steps import Ask, Finish, Record, StartIteration, Step
+from tui_agent.core.decision.steps import Ask, BringBack, Finish, Record, StartIteration, Step
 from tui_agent.core.decision.tool_calls import after_reply
 from tui_agent.core.decision.verification import announced, to_verify
 from tui_agent.core.recovery import note
@@ -28,7 +28,7 @@ from tui_agent.core.recovery.remarks import Remark
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.verdict import NOTHING
 from tui_agent.core.request import compaction
-from tui_agent.core.request.fresh_start import started_afresh
+from tui_agent.core.request.fresh_start import better_files, started_afresh
 from tui_agent.core.state import RunState
 
 NO_CALL = "The reply has no tool call."
@@ -131,7 +131,7 @@ def _after_verdict(state: RunState, reached: events.VerdictReached) -> Step | No
 
 
 def _question(state: RunState, reached: events.VerdictReached) -> events.EscalationRaised:
-    subject = state.recovery.subject()
+    subject, better = state.recovery.subject(), better_files(state)
     return events.EscalationRaised(
         id=f"escalation-{state.seq + 1}",
         question=reached.reason,
@@ -140,6 +140,7 @@ def _question(state: RunState, reached: events.VerdictReached) -> events.Escalat
         tool="" if subject is None else subject.tool,
         input={} if subject is None else dict(subject.input),
         key="" if subject is None else subject.key,
+        options=() if better is None else (better.option,),
     )
 
 
@@ -147,6 +148,12 @@ def _after_answer(
     state: RunState, reached: events.VerdictReached, answer: events.EscalationAnswered
 ) -> Step | None:
     match choice_of(answer):
+        case "answer" if (better := better_files(state)) is not None and answer.text == better.option:
+            kept = started_afresh(state, reached.reason, reached.detector, reached.rule, by_operator=True)
+            back = started_afresh(
+                state, reached.reason, reached.detector, reached.rule, by_operator=True, files=better
+            )
+            return BringBack(better.ref, back, kept)
         case "fresh_start":
             return Record(
                 (started_afresh(state, reached.reason, reached.detector, reached.rule, by_operator=True),)

@@ -87,10 +87,30 @@ class Ask:
 
 
 @dataclass(frozen=True)
+class BringBack:
+    """Bring the files of this checkpoint back, then record `started`; if that is not possible, `instead`."""
+
+    ref: str
+    started: events.StartedAfresh
+    instead: events.StartedAfresh
+
+
+@dataclass(frozen=True)
 class Finish:
     """The run ends."""
 
     finished: events.RunFinished
 
 
-Step = Record | StartIteration | LearnWindow | Summarise | Advise | CallModel | RunCalls | Ask | Finish
+Step = (
+    Record
+    | StartIteration
+    | LearnWindow
+    | Summarise
+    | Advise
+    | CallModel
+    | RunCalls
+    | Ask
+    | BringBack
+    | Finish
+)

@@ -201,13 +201,18 @@ class StartedAfresh(Event):
     tokens_before: int = 0
     """Estimate of the history in a request."""
     tokens_after: int = 0
+    ref: str = ""
+    """The checkpoint whose files were brought back; empty: they stayed as they were."""
+    files: tuple[str, ...] = ()
+    """Those that differed from it."""
     by: Literal["operator", "policy"] = "policy"
     rule: str = ""
 
     @property
     def in_words(self) -> str:
         """One sentence, without its full stop."""
-        return f"fresh start {self.number}: {self.reason.rstrip('.')}"
+        files = f", with {len(self.files)} files brought back" if self.ref else ""
+        return f"fresh start {self.number}{files}: {self.reason.rstrip('.')}"
 
 
 class BudgetRaised(Event):

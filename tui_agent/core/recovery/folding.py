@@ -191,9 +191,10 @@ def _model_faulted(state: RecoveryState, event: events.ModelFaulted) -> Recovery
     return evolve(faulted, last_verdicts=tuple(found))
 
 
-def _started_afresh(state: RecoveryState, _: events.StartedAfresh) -> RecoveryState:
+def _started_afresh(state: RecoveryState, event: events.StartedAfresh) -> RecoveryState:
     return evolve(
         state,
+        changes=state.changes.by((), event.files) if event.files else state.changes,
         fresh_starts=state.fresh_starts + 1,
         detectors=tuple(detector.afresh() for detector in state.detectors),
         last=None,

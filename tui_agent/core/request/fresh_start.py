@@ -1,21 +1,25 @@
 """The fresh start: the window begins anew with the task and a summary of what was learned (`fresh.start`).
 
 The summary has a fixed form and is made from results alone, without a model: whoever is stuck would write down what he
-believes. The operator's words of the run stay as they were said, and files as the steps before left them.
+believes. The operator's words of the run stay as they were said. Files stay as the steps before left them, unless the
+operator wants those of the last checkpoint at which more tests passed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
-from tui_agent.core.events import StartedAfresh
+from tui_agent.core.events import CheckpointSaved, StartedAfresh
 from tui_agent.core.framed import cleaned
 from tui_agent.core.names import FINISH, UPDATE_PLAN
 from tui_agent.core.partial_answer import commands_that_succeeded
+from tui_agent.core.projections.entries import CallEntry, OperatorEntry
 from tui_agent.core.projections.history import History
 from tui_agent.core.recovery.attempts import AttemptLedger
+from tui_agent.core.recovery.iteration import command_of
+from tui_agent.core.recovery.output_signs import RanTests, ran_tests
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request.window import messages_in_window, tokens_in_window
 from tui_agent.core.state import RunState
@@ -27,16 +31,75 @@ from tui_agent.terminal_text import clipped, escaped_line
 _LISTED = 12
 _LONGEST_LINE, _LONGEST_CALL = 300, 120
 
+_LOOKED_AT = 500
+"""Entries of the conversation in which test runs are looked for, the newest."""
+
 _HEAD = (
-    "[Fresh start {number}: {steps} led nowhere ({reason}) and {are} not shown any more. Files are as they left "
-    "them. Begin anew with the task above, by a way that differs in kind from those that failed.]"
+    "[Fresh start {number}: {steps} led nowhere ({reason}) and {are} not shown any more. Files are as {files}. "
+    "Begin anew with the task above, by a way that differs in kind from those that failed.]"
 )
 
 
+class BetterFiles(NamedTuple):
+    """The workspace as it was when more tests passed than now: its checkpoint, and the step after which it was kept."""
+
+    ref: str
+    step: int
+    passed: int
+    now: int
+
+    @property
+    def option(self) -> str:
+        """The choice of a fresh start with these files."""
+        return f"fresh start, files of step {self.step} ({self.passed} passed, now {self.now})"
+
+
+def better_files(state: RunState) -> BetterFiles | None:
+    """Find the checkpoint of this run at which the tests that ran last had passed more; None if there is none."""
+    newest: CallEntry | None = None
+    now = best = RanTests(0, 0, "")
+    found: CallEntry | None = None
+    entries = state.conversation.entries
+    for place in range(len(entries) - 1, max(-1, len(entries) - _LOOKED_AT), -1):
+        entry = entries[place]
+        if isinstance(entry, OperatorEntry) and entry.iteration == 0:
+            break
+        if not isinstance(entry, CallEntry) or (newest is not None and entry.input != newest.input):
+            continue
+        ran = ran_tests(entry.content) if command_of(entry.input) is not None else None
+        if ran is None:
+            continue
+        if newest is None:
+            newest, now, best = entry, ran, ran
+        elif ran.passed > best.passed and ran.failed <= now.failed:
+            found, best = entry, ran
+    kept = None if found is None else _kept_at(state, found.iteration)
+    if kept is None or kept.ref == state.checkpoints[-1].ref:
+        return None
+    return BetterFiles(kept.ref, kept.iteration, best.passed, now.passed)
+
+
+def _kept_at(state: RunState, step: int) -> CheckpointSaved | None:
+    """Find the checkpoint of the workspace as this step of the run found it."""
+    began = _task_of(state.history, state.run.number)
+    for saved in reversed(state.checkpoints):
+        if saved.seq < began:
+            return None
+        if saved.iteration < step or (saved.before and saved.iteration == step):
+            return saved
+    return None
+
+
 def started_afresh(
-    state: RunState, reason: str, detector: str, ended_by: str, *, by_operator: bool = False
+    state: RunState,
+    reason: str,
+    detector: str,
+    ended_by: str,
+    *,
+    by_operator: bool = False,
+    files: BetterFiles | None = None,
 ) -> StartedAfresh:
-    """Make the event of a fresh start in the place of an end for `reason`."""
+    """Make the event of a fresh start in the place of an end for `reason`. `files`: those that are brought back."""
     history, run = state.history, state.run.number
     shown = [group for group in messages_in_window(history, run) if group.kind in {"exchange", "news"}]
     started = StartedAfresh(
@@ -48,7 +111,8 @@ def started_afresh(
         groups=sum(group.kind == "exchange" for group in shown),
         to_seq=history.groups[-1].seq if history.groups else 0,
         words_from=_task_of(history, run),
-        remark=_summary(state, reason, state.run.iteration),
+        remark=_summary(state, reason, state.run.iteration, files),
+        ref="" if files is None else files.ref,
         tokens_before=tokens_in_window(history, run),
         by="operator" if by_operator else "policy",
         rule=Rule.OPERATOR_FRESH_START if by_operator else Rule.FRESH_START,
@@ -62,12 +126,15 @@ def _task_of(history: History, run: int) -> int:
     return next((group.seq for group in places if group.kind == "task" and group.run == run), 0)
 
 
-def _summary(state: RunState, reason: str, steps: int) -> str:
+def _summary(state: RunState, reason: str, steps: int, files: BetterFiles | None) -> str:
     head = _HEAD.format(
         number=state.recovery.fresh_starts + 1,
         steps=counted(steps, "step"),
         reason=_line(reason.rstrip(".")),
         are="is" if steps == 1 else "are",
+        files="they left them"
+        if files is None
+        else f"they were at step {files.step}: {files.passed} tests passed",
     )
     sections = (
         ("Goal", ["what the task above asks for"]),

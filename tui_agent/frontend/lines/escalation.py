@@ -103,8 +103,8 @@ def choices_for(asked: EscalationRaised) -> list[Choice]:
         )
         return [*wait, *options, retry, *ends]
     if asked.tool:
-        return [retry, edit, skip, afresh, *ends]
-    return [retry, skip, afresh, *ends]
+        return [retry, edit, skip, afresh, *options, *ends]
+    return [retry, skip, afresh, *options, *ends]
 
 
 Detail = Literal["line", "around", "whole"]
