@@ -154,7 +154,8 @@ def test_the_opencode_plugin_is_given_notes_and_refusals(home: Path) -> None:
     ended = {"tool_output": "no rule", "tool_metadata": {"exit": 2, "output": "no rule"}}
     for number in range(3):
         assert told("tool.execute.before", number) == {}
-        assert told("tool.execute.after", number, **ended)["note"].startswith("<recovery_note>")
+        note = told("tool.execute.after", number, **ended).get("note", "")
+        assert note.startswith("<recovery_note>") is (number > 0), "the first error says it all"
     assert "failed 3 times" in told("tool.execute.before", 4)["refuse"]
     assert "note" in told("tool.execute.error", 5, tool_name="read", error="File not found: x.txt")
     unknown = {"tool_name": "invalid", "tool_output": "unavailable tool 'x'", "tool_metadata": {}}
@@ -198,8 +199,8 @@ def test_copilot_is_answered_once_also_where_it_runs_the_hooks_of_claude_code(ho
         ]
         sent += [copilot("PreToolUse", tool_name=name, tool_input=MAKE) for name in ("Bash", "bash")]
         told += [run(record, agent) for record in sent]
-    assert told[:5] == [{}] * 5
-    assert all(answer["additionalContext"].startswith("<recovery_note>") for answer in told[5:8])
+    assert told[:6] == [{}] * 6
+    assert all(answer["additionalContext"].startswith("<recovery_note>") for answer in told[6:8])
     assert [answer["permissionDecision"] for answer in told[8:]] == ["ask", "deny"]
     stop = copilot("Stop", transcript_path=str(transcript), stop_reason="end_turn", stop_hook_active=False)
     run(stop, "copilot")
@@ -213,10 +214,10 @@ def test_cursor_is_answered_in_its_own_form(home: Path) -> None:
     output = json.dumps({"exitCode": 2, "stdout": "", "stderr": "no rule"})
     shell = {"tool_name": "Shell", "tool_input": MAKE, "tool_use_id": "c"}
     run(cursor("beforeSubmitPrompt", prompt="fix it"), "cursor")
-    for _ in range(3):
+    for number in range(3):
         assert run(cursor("preToolUse", **shell), "cursor") == {}
         answer = run(cursor("postToolUse", **shell, tool_output=output), "cursor")
-        assert list(answer) == ["additional_context"]
+        assert list(answer) == (["additional_context"] if number else [])
     refused = run(cursor("preToolUse", **shell), "cursor")
     assert (refused["permission"], "failed 3 times" in refused["agent_message"]) == ("deny", True)
     denied = cursor("postToolUseFailure", **shell, failure_type="permission_denied", error_message="denied")
@@ -309,7 +310,7 @@ def test_calls_that_were_rejected_before_they_ran_and_empty_searches(home: Path)
         "tool_use_id": "e",
         "tool_response": "<tool_use_error>String to replace not found</tool_use_error>",
     }
-    assert context(run(claude("PostToolBatch", tool_calls=[wrong])))
+    assert [bool(context(run(claude("PostToolBatch", tool_calls=[wrong])))) for _ in range(2)] == [False, True]
     searched = {
         "tool_name": "Grep",
         "tool_input": {"pattern": "x"},
@@ -361,13 +362,14 @@ def test_an_event_that_was_recorded_as_its_daemon_died_is_answered_and_not_recor
     first = Daemon()
     asked = json.dumps(claude("UserPromptSubmit", prompt="fix it")).encode()
     first.answer(words, asked)
+    first.answer(words, json.dumps(batch("make", 0, "Exit code 2\nno rule")).encode())
     note = first.answer(words, failed)
     first.close()
     second = Daemon()
     assert second.answer(words, asked, again=True) == {}
     assert (second.answer(words, failed, again=True), bool(note)) == (note, True)
     (journal,) = journals(home)
-    assert [event.type for event in journal].count("tool_failed") == 1
+    assert [event.type for event in journal].count("tool_failed") == 2
     assert [event.type for event in journal].count("run_started") == 1
 
 
@@ -386,7 +388,8 @@ def test_what_a_full_disk_does_not_take_is_written_when_there_is_room(
 
     monkeypatch.setattr(os, "write", full)
     for number in range(1, 4):
-        assert daemon.answer(words, json.dumps(batch("make", number, "Exit code 2\nno rule")).encode())
+        answer = daemon.answer(words, json.dumps(batch("make", number, "Exit code 2\nno rule")).encode())
+        assert bool(answer) is (number > 1)
     again = json.dumps(claude("PreToolUse", **bash("make", 4))).encode()
     assert decision(daemon.answer(words, again))[0] == "ask"
     room[0] = 1 << 20
@@ -722,7 +725,7 @@ def test_a_run_is_judged_as_its_recording_is(home: Path, agent: str) -> None:
     # Copilot CLI does not say whether somebody is there.
     judgement = _verdicts(judged(recording, "combined", operator_present=agent == "copilot"))
     assert _verdicts(read_journal(folder).events) == judgement
-    assert len({rule for _, rule in judgement}) > 3
+    assert len({rule for _, rule in judgement}) > 2
 
 
 @pytest.mark.parametrize("status", ["failed", "denied"])
