@@ -947,8 +947,8 @@ async def test_a_command_that_is_typed_into_an_answer_is_carried_out_and_answers
 @pytest.mark.parametrize(
     ("source", "tool", "keys"),
     [
-        ("attempts", "bash", "respxw"),
-        ("streak", "", "rspxw"),
+        ("attempts", "bash", "resfpxw"),
+        ("streak", "", "rsfpxw"),
         ("ask_operator", "ask_operator", "spx"),
         ("model", "", "rpxw"),
     ],
@@ -1204,6 +1204,7 @@ async def test_a_question_shows_where_the_error_is_and_all_its_choices_and_a_key
             "r retry once",
             "e edit and",
             "s skip",
+            "f fresh",
             "p partial",
             "x stop",
             "w why?",

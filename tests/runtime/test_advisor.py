@@ -32,8 +32,8 @@ def read(path: str) -> Answer:
     return server.calls([("read_file", json.dumps({"path": path}))])
 
 
-LOST = [read("a.txt"), read("b.txt"), read("c.txt")]
-"""Three steps that fail alike: the third verdict is a pivot."""
+LOST = [read("a.txt"), read("b.txt"), read("b2.txt"), read("c.txt")]
+"""Four steps that fail alike: the fourth verdict is a pivot."""
 FEW, NOTHING = {"prompt": 1.0, "completion": 2.0}, {"prompt": 0.0, "completion": 0.0}
 SUGGESTS = server.text("Look into the archive: the files were moved there.\x1b]0;owned\x07")
 
@@ -83,22 +83,19 @@ async def test_at_a_pivot_another_model_is_asked_once_and_its_words_join_the_nex
     answers = [*LOST, SUGGESTS, read("d.txt"), server.text("Shall I go on without them?")]
     session, requests, recorded = await run(host, tmp_path, answers)
     assert [body["model"] for body in requests] == [
-        "worker",
-        "worker",
-        "worker",
+        *["worker"] * 4,
         "adviser",
-        "worker",
-        "worker",
+        *["worker"] * 2,
     ]
-    asked = requests[3]
+    asked = requests[4]
     assert asked["messages"][0]["content"] == ADVISES
     assert "Read the files." in asked["messages"][1]["content"]
     assert "read_file c.txt" in asked["messages"][1]["content"]
     assert "tools" not in asked
     assert ADVICE_TOKENS in (asked.get("max_tokens"), asked.get("max_completion_tokens"))
-    note = requests[4]["messages"][-1]["content"]
+    note = requests[5]["messages"][-1]["content"]
     assert "openai/adviser, asked for another approach, suggests: Look into the archive" in note
-    assert "Look into the archive" not in str(requests[5])
+    assert "Look into the archive" not in str(requests[6])
     (advice,) = advised(recorded)
     assert advice.rule == Rule.NOTE_ADVISOR
     assert advice.prompt_tokens is not None
@@ -129,7 +126,7 @@ async def test_without_the_key_nobody_is_asked(host: KeptHost, tmp_path: Path) -
 
 async def test_an_interrupted_question_is_not_put_again(host: KeptHost, tmp_path: Path) -> None:
     async def cut(session: Session, provider: OpenAIServer) -> None:
-        await eventually(lambda: len(provider.requests) == 4)
+        await eventually(lambda: len(provider.requests) == 5)
         await session.interrupt()
         session.set_mode(events.Mode.AUTO)
 

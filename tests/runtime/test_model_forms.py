@@ -237,7 +237,7 @@ async def test_a_reply_of_which_nothing_arrived_makes_the_next_request_another_o
 async def test_a_model_that_never_does_better_ends_by_the_ladder_of_form(
     host: KeptHost, tmp_path: Path, name: str
 ) -> None:
-    _, finished, requests = await run_agent(host, tmp_path, [LOST[name][0]])
+    _, finished, requests = await run_agent(host, tmp_path, [LOST[name][0]], recovery={"fresh_starts": 0})
     assert (finished.outcome, finished.rule) == (Outcome.PARTIAL, "form.degrade")
     assert len({json.dumps(messages) for messages in requests}) == len(requests)
 

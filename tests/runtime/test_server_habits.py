@@ -82,7 +82,7 @@ def missing(path: str) -> Said:
 
 LIST = ("list_dir", {})
 ANSWER = Said("It is done.")
-FAILS_ONCE = (missing("nowhere.txt"), Said(calls=(LIST,)), ANSWER)
+FAILS_TWICE = (missing("nowhere.txt"), missing("nowhere.txt"), Said(calls=(LIST,)), ANSWER)
 
 
 def roles(body: Body) -> list[str]:
@@ -123,13 +123,13 @@ async def test_a_note_goes_into_the_last_result_where_no_user_may_follow_it(
     host: KeptHost, tmp_path: Path, server: str
 ) -> None:
     async with StrictServer(
-        lambda body: ORDERS[server]() if user_after_tool(body) else None, *FAILS_ONCE
+        lambda body: ORDERS[server]() if user_after_tool(body) else None, *FAILS_TWICE
     ) as strict:
         finished, said, messages = await run(host, tmp_path, strict)
         bodies = strict.bodies
         name = kept_habits.server_name(strict.url, "")
     assert (finished.outcome, finished.answer) == ("answered", "It is done.")
-    assert len(set(bodies)) == len(bodies) <= 5
+    assert len(set(bodies)) == len(bodies) <= 6
     sent = [message for body in bodies for message in json.loads(body)["messages"]]
     noted = [
         each for each in sent if each["role"] != "system" and "<recovery_note>" in str(each.get("content"))
@@ -153,9 +153,9 @@ async def test_a_server_that_is_known_is_asked_in_its_shape_from_the_first(
             return error(400, "no")
         return None
 
-    async with StrictServer(refuses, *FAILS_ONCE) as strict:
+    async with StrictServer(refuses, *FAILS_TWICE) as strict:
         finished, said, _ = await run(host, tmp_path, strict, "openai/devstral-small")
-        assert len(strict.requests) == 3
+        assert len(strict.requests) == 4
     assert finished.outcome == "answered"
     assert said == []
 
@@ -165,7 +165,7 @@ async def test_a_template_that_takes_nothing_ends_the_call_and_never_sees_a_requ
 ) -> None:
     words = "\n------------\nError: Jinja Exception: Cannot put it together"
     async with StrictServer(
-        lambda body: error(500, words) if len(body["messages"]) > 2 else None, *FAILS_ONCE
+        lambda body: error(500, words) if len(body["messages"]) > 2 else None, *FAILS_TWICE
     ) as strict:
         finished, _, _ = await run(host, tmp_path, strict)
         bodies = strict.bodies
@@ -438,13 +438,13 @@ async def test_what_a_run_learnt_is_known_to_the_next_and_said_no_more(
     host: KeptHost, tmp_path: Path
 ) -> None:
     async with StrictServer(
-        lambda body: ORDERS["Mistral"]() if user_after_tool(body) else None, *FAILS_ONCE
+        lambda body: ORDERS["Mistral"]() if user_after_tool(body) else None, *FAILS_TWICE
     ) as strict:
         _, first, _ = await run(host, tmp_path, strict)
         tried = len(strict.requests)
-        strict.say(*FAILS_ONCE)
+        strict.say(*FAILS_TWICE)
         finished, second, _ = await run(host, tmp_path, strict)
-        assert (tried, len(strict.requests)) == (4, 3)
+        assert (tried, len(strict.requests)) == (5, 4)
     assert finished.outcome == "answered"
     assert first
     assert second == []
@@ -477,7 +477,7 @@ async def test_a_refusal_in_the_stream_of_a_reply_that_has_not_begun_teaches_as_
         refusal = stream(begun, event({"error": {"message": words}, "message": words}, "error"))
         return refusal if user_after_tool(body) else None
 
-    async with StrictServer(refuses, *FAILS_ONCE) as strict:
+    async with StrictServer(refuses, *FAILS_TWICE) as strict:
         finished, notices, _ = await run(host, tmp_path, strict)
         assert len(set(strict.bodies)) == len(strict.bodies)
     assert finished.outcome == "answered"

@@ -349,7 +349,7 @@ def repeating(*errors: str, changed: bool = False) -> Story:
             lambda: repeating("exit code 2", "exit code 2"),
             "0.10 ↘",
             [
-                "- 2 steps in a row without a success; at 3 another way is asked for",
+                "- 2 steps in a row without a success; at 4 another way is asked for",
                 "- bash: same error 2 times, nothing changed since: exit code 2",
             ],
         ),

@@ -39,7 +39,7 @@ async def test_a_machine_does_what_the_adviser_names(tmp_path: Path) -> None:
     alone, _ = await advised(tmp_path, "combined")
     right, tried = await advised(tmp_path, "adviser-right")
     assert (alone.pivots > 0, alone.advised, right.advised) == (True, 0, 1)
-    assert (right.solved, right.iterations < alone.iterations) == (True, True)
+    assert (alone.solved, right.solved) == (False, True)
     assert CURE in tried
     _, tried = await advised(tmp_path, "adviser-wrong")
     assert tried[0] == WRONG
@@ -63,7 +63,7 @@ async def test_one_that_says_nothing_costs_time_and_no_tokens(tmp_path: Path) ->
 async def test_it_names_no_way_that_only_a_person_knows_and_calls_a_healthy_run_healthy(
     tmp_path: Path,
 ) -> None:
-    for case in ("only-a-person-knows/account", "probing-commands/ls-four"):
+    for case in ("only-a-person-knows/account", "probing-commands/ls-seven"):
         row, _ = await advised(tmp_path, "adviser-right", case)
         said = [one["text"] for one in journal(tmp_path) if one["type"] == "advised"]
         assert row.pivots
@@ -73,7 +73,7 @@ async def test_it_names_no_way_that_only_a_person_knows_and_calls_a_healthy_run_
 async def test_only_runs_that_come_to_a_pivot_are_compared(tmp_path: Path) -> None:
     rows = [
         (await advised(tmp_path, policy, case))[0]
-        for case in (CASE, "wrong-path/typo", "probing-commands/ls-four")
+        for case in (CASE, "wrong-path/typo", "probing-commands/ls-seven")
         for policy in ("combined", "adviser-right", "adviser-late")
     ]
     text = markdown(rows, summaries(rows))

@@ -189,7 +189,8 @@ class RecoveryState:
             case "failure_once":
                 if self.operator_present or puts_question(text):
                     return False
-                persists = self.goes_on and self.sent_back < self.policy.persistence
+                tried = self.goes_on and self.of(ImplicitFailures).called
+                persists = tried and self.sent_back < self.policy.persistence
                 return self.failed_since_success or (persists and gives_up(text))
 
     # --- which calls may run ---------------------------------------------------------------------------------

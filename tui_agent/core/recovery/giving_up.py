@@ -15,8 +15,12 @@ _GIVES_UP = re.compile(
     r"|\b(?:stands?|is|are) in the way\b|\bwithout success\b",
     re.IGNORECASE,
 )
+_SPEAKS_TO_SOMEBODY = re.compile(r"\b(?:you|your|yours|please|thank|sorry)\b", re.IGNORECASE)
 
 
 def gives_up(text: str) -> bool:
-    """Tell if the end of a reply says that it could not be done."""
-    return _GIVES_UP.search(text[-_TAIL:].replace("\u2019", "'")) is not None
+    """Tell if the end of a reply says that it could not be done, to nobody in particular: what is said to a customer
+    is an answer.
+    """
+    said = text[-_TAIL:].replace("\u2019", "'")
+    return _GIVES_UP.search(said) is not None and _SPEAKS_TO_SOMEBODY.search(said) is None
