@@ -310,7 +310,10 @@ def test_calls_that_were_rejected_before_they_ran_and_empty_searches(home: Path)
         "tool_use_id": "e",
         "tool_response": "<tool_use_error>String to replace not found</tool_use_error>",
     }
-    assert [bool(context(run(claude("PostToolBatch", tool_calls=[wrong])))) for _ in range(2)] == [False, True]
+    assert [bool(context(run(claude("PostToolBatch", tool_calls=[wrong])))) for _ in range(2)] == [
+        False,
+        True,
+    ]
     searched = {
         "tool_name": "Grep",
         "tool_input": {"pattern": "x"},

@@ -110,7 +110,7 @@ async def test_a_question_is_told_with_the_counts_that_led_to_it(
     for kind in (EscalationRaised, EscalationAnswered):
         counts = {count.detector: count for count in explain(replay, seqs(events, kind)[0]).counts}
         assert counts["streak"].stands == "3 of 3 failing steps in a row", "the answer begins them anew"
-        assert counts["cognition"].stands.startswith("3 of 3 steps without progress")
+        assert counts["cognition"].stands.startswith("3 of 4 steps without progress")
         assert counts["attempts"].stands == "read_file missing.py: 3 of 3 failures, blocked"
 
 
@@ -158,8 +158,8 @@ async def test_a_note_is_told_as_what_the_model_read_about_its_step(
 ) -> None:
     replay, events = recorded
     called = [event for event in events if isinstance(event, ModelCallStarted) and event.note]
-    why = explain(replay, called[1].seq)
-    assert (why.title, why.step, why.note) == ("the note to the model", 2, called[1].note)
+    why = explain(replay, called[0].seq)
+    assert (why.title, why.step, why.note) == ("the note to the model", 2, called[0].note)
     assert "missing.py" in why.cause
 
 

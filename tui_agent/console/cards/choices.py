@@ -133,23 +133,17 @@ class Choices(Widget, can_focus=True):
         self.chosen = (self.chosen + step) % len(self.choices)
         self.refresh()
 
-    def _laid_out(self, width: int) -> tuple[list[str], list[ChipPlace]]:
-        """Give labels and places. If the rows are too few, labels are short, then cut, then left out."""
-        long = [choice.label for choice in self.choices]
-        short = [choice.short or choice.label for choice in self.choices]
-        whole, brief = self._lengths(long, width), self._lengths(short, width)
-        cut = [min(length, max(6, width // 3)) for length in brief]
-        places = flow(whole, width)
-        if not self._rows or height(places) <= self._rows:
-            return long, places
+    def _laid_out(self, width: int) -> list[ChipPlace]:
+        full = [min(width, cell_len(f" {choice.key} {choice.label} ")) for choice in self.choices]
+        short, shorter = (
+            [min(length, max(6, most)) for length in full] for most in (width // 3, (width + 2) // 4)
+        )
         bare = [cell_len(choice.key) + 2 for choice in self.choices]
-        tried = (flow(lengths, width) for lengths in (brief, cut))
-        return short, next((places for places in tried if height(places) <= self._rows), flow(bare, width))
-
-    def _lengths(self, labels: Sequence[str], width: int) -> list[int]:
-        """Count the cells of the choices with these labels."""
-        chips = (f" {choice.key} {label} " for choice, label in zip(self.choices, labels, strict=True))
-        return [min(width, cell_len(chip)) for chip in chips]
+        places = flow(full, width)
+        for lengths in (short, shorter, bare):
+            if self._rows and height(places) > self._rows:
+                places = flow(lengths, width)
+        return places
 
     def render(self) -> Content:
         """The choices; the chosen one stands out while the card can be answered."""
