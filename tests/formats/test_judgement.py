@@ -90,7 +90,7 @@ def test_what_would_have_been_done_is_marked_once_and_nobody_was_asked() -> None
 def test_a_fresh_start_in_a_recording_is_marked_and_counted_and_comes_twice() -> None:
     many = [_turn(f"c{number}", "bash", "boom", command=f"make {number % 4}") for number in range(30)]
     levels = _levels(judged(_facts(*many), "combined", operator_present=False))
-    assert [number for number, level in enumerate(levels, 1) if level == "fresh_start"] == [10, 20]
+    assert [number for number, level in enumerate(levels, 1) if level == "restart"] == [10, 20]
     assert levels[-1] == "stop"
     marks = _marks(judged(_facts(*many), "combined", operator_present=False))
     assert len([mark for mark in marks if "would have begun anew" in mark]) == 2

@@ -560,7 +560,7 @@ class Supervisor:
             self._unanswered.clear()
             return None
         # Nobody can give another agent a new window in the middle of its run.
-        stops = verdict.level.rank >= events.Level.FRESH_START.rank
+        stops = verdict.level.rank >= events.Level.RESTART.rank
         if not stops and verdict.level is not events.Level.ESCALATE:
             return None
         why = f"{verdict.reason} ({verdict.rule})"

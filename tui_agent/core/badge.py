@@ -47,7 +47,7 @@ _ENDED = {
 _BY_LEVEL = {
     Level.STOP: Badge.STOP,
     Level.DEGRADE: Badge.DEGRADE,
-    Level.FRESH_START: Badge.PIVOT,
+    Level.RESTART: Badge.PIVOT,
     Level.PIVOT: Badge.PIVOT,
 }
 

@@ -111,13 +111,14 @@ class FaultKind(_Worded):
 
 
 class Level(StrEnum):
-    """Verdicts from weakest to strongest: continue < guide < pivot < escalate < fresh_start < degrade < stop."""
+    """Verdicts from weakest to strongest: continue < guide < pivot < escalate < restart < degrade < stop."""
 
     CONTINUE = "continue"
     GUIDE = "guide"
     PIVOT = "pivot"
     ESCALATE = "escalate"
-    FRESH_START = "fresh_start"
+    RESTART = "restart"
+    """A fresh start in the place of an end."""
     DEGRADE = "degrade"
     STOP = "stop"
 

@@ -18,7 +18,7 @@ from tui_agent.watch.watched import POLL, QUIET, Watched
 
 STUCK = {
     events.Level.ESCALATE: 5,
-    events.Level.FRESH_START: 4,
+    events.Level.RESTART: 4,
     events.Level.DEGRADE: 4,
     events.Level.STOP: 4,
 }

@@ -434,7 +434,7 @@ def _summary(entry: entries.SummaryEntry, width: int, context: BlockContext) -> 
     title = Span(f"{steps} summarised", f"{sign.role} bold"), Span(sizes), rule
     by = [one_line(entry.model), seconds(entry.duration), "" if entry.cost is None else dollars(entry.cost)]
     if entry.afresh:
-        sign = LEVELS["fresh_start"]
+        sign = LEVELS["restart"]
         by = [one_line(entry.afresh)]
     lines = [
         clip((Span(f"{sign.glyph} ", f"{sign.role} bold"), *title), width),

@@ -33,7 +33,7 @@ PRESET_WORDS: Mapping[Level, str] = {
     Level.GUIDE: "guide",
     Level.PIVOT: "pivot",
     Level.ESCALATE: "asks",
-    Level.FRESH_START: "anew",
+    Level.RESTART: "anew",
     Level.DEGRADE: "partial",
     Level.STOP: "stop",
 }

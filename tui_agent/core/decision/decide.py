@@ -120,7 +120,7 @@ def _after_verdict(state: RunState, reached: events.VerdictReached) -> Step | No
     match reached.level:
         case events.Level.STOP | events.Level.DEGRADE:
             return end(state, ended_by(state, reached))
-        case events.Level.FRESH_START:
+        case events.Level.RESTART:
             return Record((started_afresh(state, reached.reason, reached.detector, reached.rule),))
         case events.Level.ESCALATE:
             if state.answer is None:

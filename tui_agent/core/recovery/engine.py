@@ -56,7 +56,7 @@ def _afresh(said: events.VerdictRecord) -> events.VerdictRecord:
     """Put a fresh start in the place of an end; without a model that can be used there is none."""
     if said.level.rank < events.Level.DEGRADE.rank or said.detector == ModelFaults.name:
         return said
-    return said.model_copy(update={"level": events.Level.FRESH_START})
+    return said.model_copy(update={"level": events.Level.RESTART})
 
 
 @dataclass(frozen=True)

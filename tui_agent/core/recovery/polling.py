@@ -102,8 +102,9 @@ class FailingPoll:
             if (
                 failure is not None
                 and failure.kind is FailureKind.TOOL_EXECUTION
-                and not (failure.transient or failure.unknown_effect)
-                and (most := longest if told_to_wait(result.input) else wanted + 1) > 1
+                and not failure.transient
+                and ((told := told_to_wait(result.input)) or not failure.unknown_effect)
+                and (most := longest if told else wanted + 1) > 1
             ):
                 signature = failure_signature(failure)
                 times = state.times + 1 if signature == state.signature else 1

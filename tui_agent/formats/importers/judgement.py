@@ -42,7 +42,7 @@ _OF_A_CALL = RESULTS | {events.ToolStarted}
 
 _WOULD: dict[events.Level, str] = {
     events.Level.ESCALATE: "would have asked the operator here",
-    events.Level.FRESH_START: "would have begun anew here, with what was learned",
+    events.Level.RESTART: "would have begun anew here, with what was learned",
     events.Level.DEGRADE: "would have ended the run here with a partial answer",
     events.Level.STOP: "would have stopped the run here",
 }
@@ -311,7 +311,7 @@ class Judge:
     def _begin_anew(self, made: events.StartedAfresh, following: events.Event | None) -> None:
         """Count from here on as after a fresh start, though the recording goes on as it did."""
         self._mark(following)
-        self.mark = (events.Level.FRESH_START, made.detector)
+        self.mark = (events.Level.RESTART, made.detector)
         self.state = evolve(self.state, recovery=folding.apply(self.state.recovery, made))
 
     def _mark(self, following: events.Event | None) -> None:

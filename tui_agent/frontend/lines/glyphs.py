@@ -51,7 +51,7 @@ LEVELS: dict[str, Sign] = {
     "guide": Sign("→", "guide", "note"),
     "pivot": Sign("↻", "pivot", "warn"),
     "escalate": Sign("▲", "escalate", "operator"),
-    "fresh_start": Sign("⟲", "fresh start", "warn"),
+    "restart": Sign("⟲", "restart", "warn"),
     "degrade": Sign("▼", "degrade", "error"),
     "stop": Sign("■", "stop", "error"),
 }

@@ -46,7 +46,7 @@ LADDER: dict[str, Rung] = {
     "withhold": Rung("held back", "the call is not run again"),
     "pivot": Rung("other way", "the model is asked for another approach"),
     "escalate": Rung("you are asked", "you are asked"),
-    "fresh_start": Rung("fresh start", "the run begins anew with what was learned"),
+    "restart": Rung("fresh start", "the run begins anew with what was learned"),
     "degrade": Rung("partial", "the run ends with a partial answer"),
     "stop": Rung("stop", "the run is stopped"),
 }
@@ -364,7 +364,7 @@ def _ladder(state: RunState, incident: Incident, width: int) -> Line:
         return _model_ladder(state, incident, width)
     possible = recovery.policy.ladder
     if incident.key == REPLY_FORM and recovery.policy.form == "ladder":
-        alone = {"pivot", "fresh_start"} if recovery.goes_on else {"degrade"}
+        alone = {"pivot", "restart"} if recovery.goes_on else {"degrade"}
         possible = frozenset({"guide", *({"escalate"} if recovery.operator_present else alone)})
     reached = {str(attempt.level) for attempt in incident.course if attempt.level is not None}
     if not recovery.operator_present:

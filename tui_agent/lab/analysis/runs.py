@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Presence = Literal["recorded", "present", "absent"]
 """Presence of an operator: as the recording says, yes, or no."""
 
-TRIPS = ("pivot", "escalate", "fresh_start", "degrade", "stop")
+TRIPS = ("pivot", "escalate", "restart", "degrade", "stop")
 """Verdicts that would have interrupted the model in its work, weakest first. `guide` only adds to the note."""
 
 _SESSION_NAME = 36
