@@ -32,7 +32,8 @@ goes on as it did.
 - A **false trip** is a verdict on a run that its grade calls solved; a **true trip** one on a run that it calls
   unsolved. A cell reads *runs (false/true trips)*; runs without a grade count in the first number only.
 - **Pivot or stronger** counts runs that the policy would have interrupted at least once: asked for another approach,
-  asked the operator, ended with a partial answer, or stopped. `guide` only adds to the note and interrupts nothing.
+  asked the operator, begun anew (`restart`), ended with a partial answer, or stopped. `guide` only adds to the note
+  and interrupts nothing.
 - **First at step** is the median step of the recording in which these runs were first interrupted.
 - **With an operator**: somebody could have been asked. **Without**: nobody could.
 - **Ended** are runs with a verdict that ends a run: a partial answer, or a stop.
