@@ -35,11 +35,11 @@ TIMERS = 3
 """How many such timers are waited for: some repeat themselves for as long as the program runs."""
 
 THREADS = 0.5
-"""Seconds that threads are waited for: some are held back by the test itself."""
+"""Seconds that a thread is waited for, once: some are held back by the test itself, or follow a file to its end."""
 
 
 class CountedThreads(ThreadPoolExecutor):
-    """Threads that know which calls they have not finished."""
+    """Threads that know which calls they have not finished, but for those that were waited for in vain."""
 
     def __init__(self) -> None:
         super().__init__(max_workers=8)
@@ -61,8 +61,11 @@ async def settled(threads: CountedThreads) -> None:
         await asyncio.sleep(0)
         if loop._ready:
             continue
-        if threads.unfinished and now < began + THREADS:
-            await asyncio.sleep(0.001)
+        if threads.unfinished:
+            if now < began + THREADS:
+                await asyncio.sleep(0.001)
+            else:
+                threads.unfinished.clear()
             continue
         due = min((timer.when() for timer in loop._scheduled if not timer.cancelled()), default=now + 1.0)
         if due > now + SOON or not timers:

@@ -25,7 +25,7 @@ async def test_a_placeholder_without_columns_is_not_drawn(columns: int) -> None:
 
         def compose(self) -> ComposeResult:
             yield TextField(placeholder="what goes here")
-            yield Prompt(Completions(lambda _: ()), lambda: None)
+            yield Prompt(Completions(lambda _: ()), lambda: None, list)
 
     async with Narrow().run_test(size=(16, 8)) as pilot:
         await pilot.pause()

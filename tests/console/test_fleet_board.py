@@ -26,6 +26,7 @@ from tui_agent.console.screens.followed import FollowedScreen
 from tui_agent.console.screens.inbox import InboxScreen
 from tui_agent.console.terminal.compositor import SparingScreen
 from tui_agent.fleet.folder import FolderRun
+from tui_agent.fleet.hosts import LocalHost
 from tui_agent.fleet.row import RunRow
 from tui_agent.frontend.arguments import ConsoleArguments
 from tui_agent.frontend.lines.styled import Line
@@ -125,7 +126,17 @@ async def test_one_run_is_stopped_from_the_board_and_open_ones_are_left_as_they_
     assert (results["r0"]["outcome"], results["r1"]) == ("interrupted", None)
 
 
-async def test_a_folder_of_growing_sessions_is_a_board_too(tmp_path: Path) -> None:
+async def test_a_folder_of_growing_sessions_is_a_board_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hosts: list[LocalHost] = []
+    begin = LocalHost.start
+
+    async def begun(*arguments: str) -> LocalHost:
+        hosts.append(await begin(*arguments))
+        return hosts[0]
+
+    monkeypatch.setattr(LocalHost, "start", begun)
     runs = tmp_path / "job"
     told = [start(), run_started(1), *iteration(1, call="c1", fails="no such file: a.py")]
     write_session(runs / "ours", told)
@@ -150,6 +161,7 @@ async def test_a_folder_of_growing_sessions_is_a_board_too(tmp_path: Path) -> No
                 encode(event.stamped(known + place, 100.0 + place)) for place, event in enumerate(more, 1)
             )
         await shown.until(lambda: ours.row.step == 2)
+    assert [host._child.process.returncode for host in hosts] == [0], "it ends by itself, and at once"
 
 
 def standing_at(step: int, runs: list[FolderRun]) -> None:

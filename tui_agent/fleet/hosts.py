@@ -87,6 +87,8 @@ class LocalHost:
     async def end(self) -> None:
         """See `Host.end`."""
         self.send(wire.Leave())
+        if self._child.process.stdin is not None:
+            self._child.process.stdin.close()  # a watcher goes by that
         with suppress(TimeoutError):
             async with asyncio.timeout(5.0):
                 await self._child.process.wait()

@@ -91,8 +91,12 @@ class Prompt(TextField):
 
         step: int
 
-    def __init__(self, completions: Completions, taker: Callable[[], Taker]) -> None:
-        """`taker` is asked for when a text is sent: it may be imported then."""
+    def __init__(
+        self, completions: Completions, taker: Callable[[], Taker], queue_above: Callable[[], object]
+    ) -> None:
+        """`taker` is asked for when a text is sent: it may be imported then. `queue_above` tells if messages wait
+        above the prompt, with one that was sent just now and is not drawn yet.
+        """
         super().__init__(
             placeholder=PLACEHOLDER,
             highlight_cursor_line=False,
@@ -109,8 +113,7 @@ class Prompt(TextField):
         self.restored = ""
         """The earlier message that was offered last; it may still stand here."""
         self._approval = ""
-        self.queue_above = False
-        """Messages wait above the prompt."""
+        self._queue_above = queue_above
         self._rests: asyncio.TimerHandle | None = None
 
     def say_what_is_next(self, *, running: bool, interrupted: bool) -> None:
@@ -311,7 +314,7 @@ class Prompt(TextField):
             super().action_cursor_up(select)
         elif self.completions.choice is not None:
             self.completions.move(-1)
-        elif self.queue_above and not self.text:
+        elif not self.text and self._queue_above():
             self.call_next(self.run_action, "screen.command('queue')")
         else:
             self._recall(self.recall.previous(self.whole_text))

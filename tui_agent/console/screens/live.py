@@ -377,7 +377,6 @@ class LiveScreen(DashboardScreen):
         parts, live = self.parts, self.live
         if parts.queued.is_attached:
             parts.queued.show(parts.queue.waiting)
-            parts.prompt.queue_above = bool(parts.queued.waiting)
             parts.prompt.take_alone(WAIT_KEYS if live.waits_for_model else {})
             parts.prompt.say_what_is_next(running=live.running, interrupted=live.interrupted)
         state = live.state

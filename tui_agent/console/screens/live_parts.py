@@ -53,13 +53,14 @@ class LiveParts(NamedTuple):
             screen.warn,
         )
         completions = Completions(suggesting)
+        queue = MessageQueue(live, screen.redraw, screen.say)
         return cls(
             live,
-            MessageQueue(live, screen.redraw, screen.say),
+            queue,
             QueuedMessages(),
             OwnCommand(screen.redraw),
             OwnOutput(),
             suggesting,
             completions,
-            Prompt(completions, taker),
+            Prompt(completions, taker, lambda: queue.waiting),
         )
