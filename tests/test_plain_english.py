@@ -7,6 +7,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,11 +36,17 @@ _NO_PROSE = re.compile(r"\(\?[:P=!<]|\\[bswdS]|\w\|\w|\)\?|\bSELECT\b|\{[\w-]+:|
 """Patterns, queries, styles and lists of options."""
 
 
+@cache
+def _nodes(path: Path) -> list[ast.AST]:
+    """Nodes that are, or hold, a text; each file is parsed once for all tests."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Expr | ast.JoinedStr | ast.Constant)]
+
+
 def _texts(path: Path) -> Iterator[tuple[int, str]]:
     """String literals that are no docstrings, with their lines; what is filled in counts as a word."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     inner: set[int] = set()
-    for node in ast.walk(tree):
+    for node in _nodes(path):
         match node:
             case ast.Expr(value=ast.Constant() as text):
                 inner.add(id(text))
@@ -55,7 +62,7 @@ def _texts(path: Path) -> Iterator[tuple[int, str]]:
 
 def _docstrings(path: Path) -> Iterator[tuple[int, str]]:
     """Texts that stand alone as a statement, with their lines: of modules, classes, functions and constants."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _nodes(path):
         match node:
             case ast.Expr(value=ast.Constant(value=str(words))):
                 yield node.lineno, re.sub(r"`[^`]*`", "X", re.sub(r"(?m)^\s*\|.*$", "", words))

@@ -13,6 +13,7 @@ import pytest
 
 from tests.adversarial.attack import Attack, attack, attacks
 from tests.cli.conftest import CommandLine
+from tests.console.conftest import no_fixed_waits as no_fixed_waits
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import LiveSession, start_session
 from tui_agent.config.settings import Settings

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.adversarial.attack import Attack, attacks
+from tests.console.conftest import no_fixed_waits as no_fixed_waits
 from tests.console.real_session import real_live
 from tui_agent.frontend.commands.registry import COMMANDS
 from tui_agent.plain.commands import offered

@@ -94,6 +94,13 @@ def written(owner: type) -> ast.AST:
     return ast.parse(textwrap.dedent(inspect.getsource(owner)))
 
 
+@cache
+def attributes() -> set[str]:
+    """Every name that one of those modules takes from an object."""
+    trees = modules().values()
+    return {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+
+
 def our_classes() -> Iterator[type]:
     for name in modules():
         for value in vars(importlib.import_module(name)).values():
@@ -141,7 +148,4 @@ def test_each_private_name_taken_from_another_object_is_ours_alone_or_listed() -
 def test_what_is_listed_is_in_the_installed_release_and_is_used(owner: str) -> None:
     theirs = resolve_name(owner)
     assert PRIVATE[owner] <= names(written(theirs), read=False), "it has left the release"
-    attributes = {
-        node.attr for tree in modules().values() for node in ast.walk(tree) if isinstance(node, ast.Attribute)
-    }
-    assert PRIVATE[owner] <= attributes | inherited().get(theirs, set()), "nobody uses it any more"
+    assert PRIVATE[owner] <= attributes() | inherited().get(theirs, set()), "nobody uses it any more"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.console.conftest import no_fixed_waits as no_fixed_waits
 from tests.console.real_session import real_live
 from tests.console.terminal import LIMIT, ROOT
 from tui_agent.console.screens.live import LiveScreen

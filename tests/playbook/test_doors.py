@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.console.conftest import no_fixed_waits as no_fixed_waits
 from tests.console.real_session import real_live
 from tests.console.terminal import Terminal
 from tests.playbook.sessions import WORK, taught

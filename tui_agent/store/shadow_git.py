@@ -150,7 +150,7 @@ class ShadowGit:
                 for name in ("index.lock", "ignored.index.lock", "config.lock", "HEAD.lock"):
                     (self.store / name).unlink(missing_ok=True)
                 if not self._excludes.exists():
-                    await self._create()
+                    self._create()
                 yield
             finally:
                 os.close(descriptor)
@@ -169,9 +169,11 @@ class ShadowGit:
         """Written last, and whole: if it is there, the store is complete."""
         return self.store / "info" / "exclude"
 
-    async def _create(self) -> None:
-        await self.run("init", "--quiet", "--template=", "--initial-branch=newest")
-        self._excludes.parent.mkdir(exist_ok=True)
+    def _create(self) -> None:
+        """Make what `git init` makes, in a tenth of its time."""
+        for folder in ("objects/info", "objects/pack", "refs/heads", "refs/tags", self._excludes.parent.name):
+            (self.store / folder).mkdir(parents=True, exist_ok=True)
+        (self.store / "HEAD").write_text("ref: refs/heads/newest\n", "utf-8")
         (self.store / "config").write_text(_CONFIG, "utf-8")
         (self._excludes.parent / "attributes").write_text(_ATTRIBUTES, "utf-8")
         unfinished = self._excludes.with_name("exclude.part")
