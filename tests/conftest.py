@@ -36,7 +36,7 @@ sys.dont_write_bytecode = False
 
 # No example of a property is timed: how long one takes says how much else the machine does.
 # What properties found, few examples showed; `--hypothesis-profile=thorough` looks for the rest.
-for name, examples in (("few", 40), ("thorough", 2_000)):
+for name, examples in (("few", 25), ("thorough", 2_000)):
     hypothesis.settings.register_profile(
         name,
         deadline=None,

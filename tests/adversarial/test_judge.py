@@ -108,8 +108,8 @@ def test_a_text_made_to_stall_the_judge(row: Attack, tmp_path: Path) -> None:
         taken = time.thread_time() - began
         assert taken < MOST_SECONDS, (allow, deny)
         # What could not be judged is never let through where a rule may be about it.
-        at_all = judge(tmp_path, row.value, allow, deny, Approval.ALL)
-        for each in (judged, at_all) if deny else (judged,):
+        at_all = [judge(tmp_path, row.value, allow, deny, Approval.ALL)] if deny else []
+        for each in (judged, *at_all):
             if any("could not be judged" in one.why for one in each.findings):
                 assert each.decision is not Decision.ALLOW
 

@@ -304,6 +304,7 @@ def test_it_is_ended_when_its_time_is_up_and_with_a_signal(home: Path, supervise
     assert not child.exists() or gone(int(child.read_text()))
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_the_agent_ends_with_its_supervisor(home: Path, number: signal.Signals) -> None:
     running = subprocess.Popen(command(home, [[("spawn", 0), ("wait", 600)]]), stderr=subprocess.PIPE)
@@ -315,6 +316,7 @@ def test_the_agent_ends_with_its_supervisor(home: Path, number: signal.Signals) 
     assert gone(int((home / "child").read_text()))
 
 
+@pytest.mark.process
 def test_a_person_is_asked_once_and_what_they_say_is_told(home: Path) -> None:
     ours, theirs = pty.openpty()
     play = [STUCK, [("fail", 40), ("answer", "done")]]

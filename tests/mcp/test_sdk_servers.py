@@ -26,6 +26,7 @@ def results(seen: list[events.Event]) -> list[str]:
     return [f"{event.type}: {event.content}" for event in seen if isinstance(event, events.ToolResult)]
 
 
+@pytest.mark.process
 async def test_a_server_over_stdio_is_used_dies_comes_back_and_is_told_of_interrupts(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     operator = ScriptedOperator()
@@ -89,6 +90,7 @@ async def test_a_server_over_stdio_is_used_dies_comes_back_and_is_told_of_interr
         assert not any("KEY" in name for name in environment)
 
 
+@pytest.mark.process
 async def test_a_server_over_http_is_used_and_comes_back_after_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -617,6 +617,7 @@ async def test_the_host_printed_nothing_and_is_still_the_first_one(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.process
 async def test_a_host_killed_in_mid_stream_is_a_fault_and_the_next_one_starts_clean(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
