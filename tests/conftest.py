@@ -47,7 +47,7 @@ hypothesis.settings.load_profile("few")
 
 gc.disable()  # until all tests are collected
 
-FIRST = ("test_quality.py",)
+FIRST = ("test_quality.py", "test_snapshots.py")
 """Files with single tests so slow that one process would still be busy with them when the others are done."""
 
 

@@ -282,7 +282,7 @@ def test_links_to_the_folder_itself(tmp_path: Path) -> None:
     fell="the first 1,000 were looked at, and the others let through",
 )
 def test_a_wildcard_for_too_many_files(tmp_path: Path) -> None:
-    for number in range(30_000):
+    for number in range(20_001):
         os.close(os.open(tmp_path / f"f{number}", os.O_CREAT))
     (tmp_path / "z.env").touch()
     began = time.thread_time()

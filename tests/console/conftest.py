@@ -1,14 +1,16 @@
 """Tests of the console go on as soon as the screen has settled, and do no work twice.
 
-Textual's own pilot sleeps at least 20 ms, twice for every key, and then asks whether the process used the processor
-meanwhile. Here a screen has settled when the event loop has nothing to run and neither a thread nor a timer is about
-to add something; frames follow each other at once. A frame that no terminal would get is not drawn (a test that looks
-at the screen draws all of it), and a style sheet is parsed once in each theme for all consoles of a process.
+Textual's own pilot sleeps at least 20 ms, twice for every key, asks whether the process used the processor meanwhile,
+and has every widget of the screen answer a message. Here a screen has settled when the event loop has nothing to run,
+neither a thread nor a timer is about to add something, and no frame is due; frames follow each other at once. A frame
+that no terminal would get is not drawn (a test that looks at the screen draws all of it), and a style sheet is parsed
+once in each theme for all consoles of a process.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ import pytest
 import pytest_asyncio
 from textual._compositor import Compositor, visible_screen_stack
 from textual.css.stylesheet import Stylesheet
+from textual.pilot import Pilot
 
 from tests.console.terminal import Terminal
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from textual.css.model import RuleSet
+    from textual.screen import Screen
 
 FRAME = 0.004
 """Seconds between two frames."""
@@ -34,8 +38,16 @@ SOON = 0.03
 TIMERS = 3
 """How many such timers are waited for: some repeat themselves for as long as the program runs."""
 
-THREADS = 0.5
-"""Seconds that a thread is waited for, once: some are held back by the test itself, or follow a file to its end."""
+THREADS = 300
+"""Looks, a millisecond apart, at threads that are not done: then they are waited for no more. Some are held back by the
+test itself, or follow a file to its end.
+"""
+
+WORK = 1.0
+"""Seconds of the processor, which a busy machine does not shorten, after which what is still at work is left at it."""
+
+FRAMES = 20
+"""How many frames may follow each other: some programs go on for ever."""
 
 
 class CountedThreads(ThreadPoolExecutor):
@@ -52,26 +64,36 @@ class CountedThreads(ThreadPoolExecutor):
         return future
 
 
-async def settled(threads: CountedThreads) -> None:
-    """Return when nothing more happens by itself, after a second at the latest."""
+async def settled(threads: CountedThreads) -> bool:
+    """Return when nothing more happens by itself; False if it goes on and on."""
     loop: Any = asyncio.get_running_loop()
-    began = loop.time()
-    timers = TIMERS
-    while (now := loop.time()) < began + 1.0:
+    end = time.thread_time() + WORK
+    timers, looks = TIMERS, THREADS
+    while time.thread_time() < end:
         await asyncio.sleep(0)
         if loop._ready:
             continue
         if threads.unfinished:
-            if now < began + THREADS:
+            looks -= 1
+            if looks:
                 await asyncio.sleep(0.001)
             else:
                 threads.unfinished.clear()
             continue
+        now = loop.time()
         due = min((timer.when() for timer in loop._scheduled if not timer.cancelled()), default=now + 1.0)
         if due > now + SOON or not timers:
-            return
+            return True
         timers -= 1
         await asyncio.sleep(due - now)
+    return False
+
+
+def frame_is_due(screen: Screen[Any]) -> bool:
+    """More than paint follows from the next frame: sizes, and what waits for them."""
+    return bool(
+        screen._layout_required or screen._scroll_required or screen._repaint_required or screen._callbacks
+    )
 
 
 RENDER_UPDATE = Compositor.render_update
@@ -131,6 +153,23 @@ async def no_fixed_waits(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]
     async def wait_for_idle(min_sleep: float = 0, max_sleep: float = 1) -> None:
         await settled(threads)
 
+    async def pause(pilot: Pilot[Any], delay: float | None = None) -> None:
+        """In place of `Pilot.pause`."""
+        assert delay is None, "a test waits for what it wants to see"
+        for _ in range(FRAMES):
+            rests = await settled(threads)
+            screen = pilot.app.screen
+            due = frame_is_due(screen)
+            screen._on_timer_update()
+            if not (rests and due):
+                return
+
+    async def nothing_is_asked(pilot: Pilot[Any], timeout: float = 0) -> bool:
+        """In place of `Pilot._wait_for_screen`: once all has settled each widget has done its work."""
+        return True
+
+    monkeypatch.setattr(Pilot, "pause", pause)
+    monkeypatch.setattr(Pilot, "_wait_for_screen", nothing_is_asked)
     monkeypatch.setattr("textual.app.wait_for_idle", wait_for_idle)
     monkeypatch.setattr("textual.pilot.wait_for_idle", wait_for_idle)
     monkeypatch.setattr("textual.screen.UPDATE_PERIOD", FRAME)

@@ -15,6 +15,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 
 from tests.console.real_session import RealConsole, real_live
+from tests.console.waiting import LIMIT
 from tui_agent.console.panes.conversation import ConversationPane
 from tui_agent.console.panes.dashboard import RecoveryColumn
 
@@ -207,6 +208,6 @@ async def test_a_key_does_not_wait_for_the_timer_of_the_frames(
         painted = painted_regions(screen, monkeypatch)
         screen._frame_began = 0.0
         console.app.post_message(events.Key("a", "a"))
-        async with asyncio.timeout(5.0):  # the driven console's own waiting is a frame too
+        async with asyncio.timeout(LIMIT):  # the driven console's own waiting is a frame too
             while not any(screen.focused.region in regions for regions in painted):
                 await asyncio.sleep(0.001)

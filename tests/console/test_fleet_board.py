@@ -13,7 +13,7 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from tests.console.waiting import picture, until
+from tests.console.waiting import LIMIT, picture, until
 from tests.fleet.harness import arguments, let_go
 from tests.formats import samples
 from tests.store.session_events import iteration, run_started, start, write_session
@@ -214,7 +214,7 @@ async def test_a_key_on_the_board_does_not_wait_for_the_timer_of_the_frames(
         shown.screen._update_timer.pause()
         shown.screen._frame_began = 0.0
         shown.app.post_message(events.Key("down", None))
-        async with asyncio.timeout(5.0):
+        async with asyncio.timeout(LIMIT):
             while not painted:
                 await asyncio.sleep(0.001)
 

@@ -209,8 +209,7 @@ async def test_the_panes_and_the_scrubber_show_the_position(saved: Path, tmp_pat
             assert part in text
         assert "Built." not in text
         await pilot.press("end")
-        await pilot.pause(0.1)
-        assert "Built." in shown(screen)
+        await until(pilot, lambda: "Built." in shown(screen))
 
 
 async def test_the_presets_stand_side_by_side_at_any_event(saved: Path, tmp_path: Path) -> None:
@@ -398,8 +397,8 @@ async def test_playing_waits_where_the_session_is_not_read_yet(
         assert player is not None
         player.speed = 64.0
         await pilot.press("space")
-        await pilot.pause(0.2)
-        assert (player.position, player.playing) == (3, True)
+        await until(pilot, lambda: player.playing)
+        assert player.position == 3
         reading.set()
         await until(pilot, lambda: player.at_end and "Built." in shown(screen))
 

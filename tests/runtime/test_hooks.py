@@ -84,7 +84,9 @@ async def test_a_hook_that_fails_is_reported(tmp_path: Path) -> None:
 
 async def test_a_hook_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     for patience in (0.2, 2.0, 60.0):  # on a busy machine a short one is over before the child is there
-        reported = await report(tmp_path, "sleep 1000 & echo $! > part; mv part child; wait", timeout=patience)
+        reported = await report(
+            tmp_path, "sleep 1000 & echo $! > part; mv part child; wait", timeout=patience
+        )
         assert reported.status == "timed_out"
         if (tmp_path / "child").exists():
             break
