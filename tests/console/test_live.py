@@ -27,6 +27,7 @@ from tui_agent.core.events import (
     Fault,
     IterationFinished,
     IterationStarted,
+    MessageQueued,
     Mode,
     ModeChanged,
     ModelFaulted,
@@ -40,6 +41,7 @@ from tui_agent.core.events import (
     ToolStarted,
     ToolSucceeded,
 )
+from tui_agent.core.fold import apply
 from tui_agent.core.names import FaultKind
 from tui_agent.core.state import RunState
 from tui_agent.frontend.commands import dispatch
@@ -247,7 +249,14 @@ async def test_a_message_that_is_begun_in_a_pane_loses_no_character_however_fast
 
 async def test_messages_that_wait_are_edited_dropped_and_sent_at_once() -> None:
     async with live() as console:
-        console.session.start()
+        session = console.session
+        session.start()
+        queued = MessageQueued(id="new", text="not drawn yet").stamped(session.state.seq + 1, 1_000.0)
+        session.state = apply(session.state, queued)
+        await console.press("up")
+        await console.until(lambda: console.screen.focused.id == "queued")
+        session.drop("new")
+        await console.until(lambda: console.screen.focused is console.screen.prompt)
         for text in ("and then this", "never mind", "now"):
             await console.say(text)
         await console.until(lambda: "queued and then this" in console.shown())
