@@ -253,7 +253,7 @@ async def test_messages_that_wait_are_edited_dropped_and_sent_at_once() -> None:
         session.start()
         queued = MessageQueued(id="new", text="not drawn yet").stamped(session.state.seq + 1, 1_000.0)
         session.state = apply(session.state, queued)
-        await console.press("up")
+        console.screen.prompt.action_cursor_up()
         await console.until(lambda: console.screen.focused.id == "queued")
         session.drop("new")
         await console.until(lambda: console.screen.focused is console.screen.prompt)
