@@ -153,23 +153,25 @@ async def no_fixed_waits(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]
     async def wait_for_idle(min_sleep: float = 0, max_sleep: float = 1) -> None:
         await settled(threads)
 
-    async def pause(pilot: Pilot[Any], delay: float | None = None) -> None:
-        """In place of `Pilot.pause`."""
-        assert delay is None, "a test waits for what it wants to see"
+    async def rest(pilot: Pilot[Any]) -> bool:
+        """In place of `Pilot._wait_for_screen`: once all has settled each widget has done its work."""
         for _ in range(FRAMES):
             rests = await settled(threads)
+            if not pilot.app.screen_stack:
+                return False
             screen = pilot.app.screen
             due = frame_is_due(screen)
             screen._on_timer_update()
             if not (rests and due):
-                return
-
-    async def nothing_is_asked(pilot: Pilot[Any], timeout: float = 0) -> bool:
-        """In place of `Pilot._wait_for_screen`: once all has settled each widget has done its work."""
+                break
         return True
 
+    async def pause(pilot: Pilot[Any]) -> None:
+        """In place of `Pilot.pause`, without its time: a test waits for what it wants to see."""
+        await rest(pilot)
+
     monkeypatch.setattr(Pilot, "pause", pause)
-    monkeypatch.setattr(Pilot, "_wait_for_screen", nothing_is_asked)
+    monkeypatch.setattr(Pilot, "_wait_for_screen", rest)
     monkeypatch.setattr("textual.app.wait_for_idle", wait_for_idle)
     monkeypatch.setattr("textual.pilot.wait_for_idle", wait_for_idle)
     monkeypatch.setattr("textual.screen.UPDATE_PERIOD", FRAME)
