@@ -578,26 +578,15 @@ def test_what_began_and_did_not_fail_has_worked_if_failures_alone_are_told(home:
 
 
 def test_a_failure_before_the_first_batch_is_over_counts_once_and_its_note_is_not_lost(home: Path) -> None:
-    calls = [
-        {
-            "tool_name": "Bash",
-            "tool_input": {"command": "make"},
-            "tool_use_id": "t0",
-            "tool_response": "Exit code 2",
-        },
-        {
-            "tool_name": "Read",
-            "tool_input": {"file_path": "a"},
-            "tool_use_id": "t1",
-            "tool_response": "print(1)",
-        },
-    ]
+    make = {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_response": "Exit code 2"}
+    look = {"tool_name": "Read", "tool_input": {"file_path": "a"}, "tool_response": "print(1)"}
+    calls = [one | {"tool_use_id": f"t{number}"} for number, one in enumerate((make, make, look))]
     read = {**BEFORE, "tool_name": "Read", "tool_input": {"file_path": "a"}}
     batch = {"hook_event_name": "PostToolBatch", "tool_calls": calls}
-    answers = _told(home, BEFORE, FAILED, read, batch)
-    assert "Read the error above" in answers[3]
+    answers = _told(home, BEFORE, FAILED, BEFORE, FAILED, read, batch)
+    assert ["second failure" in one for one in answers].count(True) == 1
     ends = [event.type for event in journals(home)[0] if isinstance(event, events.ToolResult)]
-    assert ends == ["tool_failed", "tool_succeeded"]
+    assert ends == ["tool_failed", "tool_failed", "tool_succeeded"]
 
 
 def test_every_agent_has_seeds() -> None:
