@@ -48,6 +48,7 @@ FIELDS = [
     "unrecovered",
     "next_step_chance",
     "files_changed",
+    "receipts",
 ]
 
 FULL = Path("/dev/full")

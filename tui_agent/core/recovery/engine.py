@@ -133,19 +133,19 @@ class RecoveryState:
         return self.fresh_starts < self.policy.fresh_starts
 
     def standing(self, detectors: Detectors | None = None) -> Standing[RecoveryPolicy]:
-        """Tell how the run stands, with these detectors or those that it has."""
-        return Standing(
-            self.policy,
-            self.operator_present,
-            self.goes_on,
-            self.detectors if detectors is None else detectors,
-        )
+        """Tell how the run stands, with these detectors or those that it has.
+
+        A run of which no reply could be used yet has no other way to take, and nothing to leave behind.
+        """
+        held = self.detectors if detectors is None else detectors
+        used = cast(ImplicitFailures, held[_PLACES[ImplicitFailures]]).called
+        return Standing(self.policy, self.operator_present, self.goes_on and used, held)
 
     def verdicts_of(self, detectors: Detectors) -> tuple[events.VerdictRecord, ...]:
         """Ask these detectors what they say, as far as the policy uses them."""
         standing, active = self.standing(detectors), self.with_a_say
         said = tuple([one.verdict(standing) for one in detectors if one.name in active])
-        return tuple(map(_afresh, said)) if self.goes_on and self.may_start_afresh else said
+        return tuple(map(_afresh, said)) if standing.goes_on and self.may_start_afresh else said
 
     def strongest(self) -> events.VerdictRecord:
         """Choose the verdict that counts: the highest level, ties in the order of the detectors."""
