@@ -43,7 +43,7 @@ THREADS = 300
 test itself, or follow a file to its end.
 """
 
-WORK = 1.0
+WORK = 0.2
 """Seconds of the processor, which a busy machine does not shorten, after which what is still at work is left at it."""
 
 FRAMES = 20
