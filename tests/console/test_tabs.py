@@ -110,6 +110,8 @@ async def test_two_runs_at_once_an_inbox_and_one_way_out(tmp_path: Path) -> None
     }
     app = ConsoleApp(ConsoleArguments(overrides=overrides))
     app.write_terminal = written.append
+    now = 100.0
+    app.clock = lambda: now
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         console = Console(app, pilot)
         first = await console.ready(1)
@@ -144,6 +146,8 @@ async def test_two_runs_at_once_an_inbox_and_one_way_out(tmp_path: Path) -> None
         await pilot.press("enter", "enter")
         await console.until(lambda: app.shown is second and isinstance(card_host.card, ApprovalCard))
         assert second.questions
+        now += 10.0  # the clock of cards, which only this test turns
+        card_host.settle()
         await console.until(lambda: card_host.card is not None and card_host.card.armed)
         await pilot.press("enter")
         await console.until(lambda: second.state and second.state.run.outcome is Outcome.ANSWERED)
