@@ -91,7 +91,7 @@ def test_a_megabyte_stands_as_one_mark() -> None:
 
 
 FIELDS: dict[str, Any] = {
-    "prompt": lambda: Prompt(Completions(lambda _: ()), lambda: None),
+    "prompt": lambda: Prompt(Completions(lambda _: ()), lambda: None, lambda: False),
     "answer": lambda: AnswerField(keys="rs"),
     "fork": lambda: ForkField("note", ""),
     "line": LineField,
