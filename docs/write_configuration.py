@@ -26,6 +26,7 @@ from tui_agent.config.sections import (
     PermissionSettings,
     RecoverySection,
     SandboxSettings,
+    TelemetrySettings,
     WebSettings,
 )
 from tui_agent.config.settings import Settings
@@ -157,7 +158,8 @@ def page() -> str:
     parts += ["## `[keys]` †\n", keys + "\n"]
     parts += ["## `[console]`\n", _table(ConsoleSettings)]
     parts += ["## `[web]` †\n", _table(WebSettings)]
-    parts += ["## `[notify]` †\n", _table(NotifySettings)]
+    parts += ["## `[notices]` †\n", _table(NoticeSettings)]
+    parts += ["## `[telemetry]` †\n", _table(TelemetrySettings)]
     parts += ["## `[format]` †, `[diagnostics]` †\n", files + "\n"]
     parts += [
         "## `[permissions]`\n",

@@ -274,6 +274,22 @@ class NotifySettings(BaseModel, frozen=True, extra="forbid"):
         return value
 
 
+class TelemetrySettings(BaseModel, frozen=True, extra="forbid"):
+    """Spans and metrics for a collector that speaks OTLP over HTTP (`[telemetry]`, extra `otel`)."""
+
+    endpoint: str = ""
+    """Address of the collector, as `http://127.0.0.1:4318`. Empty: nothing is sent."""
+    content: bool = False
+    """With the words of operator, model and tools, secrets masked; else names, figures and kinds of errors alone."""
+
+    @field_validator("endpoint")
+    @classmethod
+    def _is_an_address(cls, value: str) -> str:
+        if value and not re.fullmatch(r"https?://[^\s/@]+(/\S*)?", value):
+            raise ValueError("must be an address as http://HOST:4318")
+        return value
+
+
 class ConsoleSettings(BaseModel, frozen=True, extra="forbid"):
     """How the console looks (`[console]`)."""
 

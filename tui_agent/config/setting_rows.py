@@ -22,6 +22,7 @@ from tui_agent.config.sections import (
     NotifySettings,
     RecoverySection,
     SandboxSettings,
+    TelemetrySettings,
     WebSettings,
 )
 from tui_agent.config.settings import Settings, in_words
@@ -49,7 +50,8 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "recovery": RecoveryPolicy,
     "sandbox": SandboxSettings,
     "web": WebSettings,
-    "notify": NotifySettings,
+    "notices": NoticeSettings,
+    "telemetry": TelemetrySettings,
     "console": ConsoleSettings,
     "environment": EnvironmentSettings,
 }

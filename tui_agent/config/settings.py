@@ -59,6 +59,7 @@ from tui_agent.config.sections import (
     PermissionSettings,
     RecoverySettings,
     SandboxSettings,
+    TelemetrySettings,
     WebSettings,
     listed_rules,
 )
@@ -205,7 +206,8 @@ class Settings(BaseModel):
     format: FileCommands = {}
     """Commands that format a file after it was written, by glob."""
     web: WebSettings = WebSettings()
-    notify: NotifySettings = NotifySettings()
+    notices: NoticeSettings = NoticeSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
     console: ConsoleSettings = ConsoleSettings()
     diagnostics: FileCommands = {}
     """Commands that check a file after it was written, by glob; what they find joins the result of the edit."""

@@ -50,6 +50,7 @@ from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.errors import SessionError
 from tui_agent.store.images import IMAGES_FOLDER, keep_images, may_name_images
 from tui_agent.store.recorder import Listener, SessionRecorder
+from tui_agent.telemetry.export import exported
 from tui_agent.terminal_text import one_line
 from tui_agent.tools.background import BackgroundCommands
 from tui_agent.tools.registry import ToolRegistry
@@ -146,6 +147,7 @@ class Session:
         self.runs = Runs(recorder, self._driver, counters, self._run_started, self.id, self.goal_keeper)
         self._warming: asyncio.Task[None] | None = None
         recorder.subscribe(self._learning.heard)
+        self._telemetry = exported(settings.telemetry, self.id, recorder)
 
     def _make_driver(
         self, recorder: Recorder, tools: ToolRegistry, operator: Operator, checkpointer: Checkpointer
@@ -362,6 +364,8 @@ class Session:
         finally:
             async with AsyncExitStack() as closing:
                 # Unwound from the last to the first; a fault of one keeps none of the others from closing.
+                if self._telemetry is not None:
+                    closing.push_async_callback(self._telemetry.close)
                 closing.push_async_callback(self.recorder.close)
                 closing.push_async_callback(self._model.close)
                 closing.push_async_callback(self.sandbox.settle)
