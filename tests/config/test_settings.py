@@ -139,7 +139,7 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "recovery": ("{stall_threshold = 4}", '{"stall_threshold": 4}'),
     "format": ('{"*.py" = ["ruff", "format", "{path}"]}', '{"*.py": ["ruff", "format", "{path}"]}'),
     "console": ('{panes = "wide"}', '{"panes": "wide"}'),
-    "telemetry": ('{content = true}', '{"content": true}'),
+    "telemetry": ("{content = true}", '{"content": true}'),
     "notices": ('{command = ["say"]}', '{"command": ["say"]}'),
     "web": ('{private_hosts = ["localhost"]}', '{"private_hosts": ["localhost"]}'),
     "diagnostics": (

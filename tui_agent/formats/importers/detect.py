@@ -29,6 +29,7 @@ from tui_agent.formats.importers.mistral_vibe import MistralVibe, MistralVibeSto
 from tui_agent.formats.importers.openai_messages import OpenAIMessages
 from tui_agent.formats.importers.opencode import OpenCode
 from tui_agent.formats.importers.openhands import OpenHands, OpenHandsResults
+from tui_agent.formats.importers.otel_spans import OTelSpans
 from tui_agent.formats.importers.own import OwnSession
 from tui_agent.formats.importers.pi import Pi
 from tui_agent.formats.importers.qwen_code import QwenCode
@@ -60,6 +61,7 @@ FORMATS: tuple[type[Format], ...] = (
     Crush,
     Goose,
     OpenCode,
+    OTelSpans,
     ATIF,
     OpenHands,
     OpenHandsResults,
