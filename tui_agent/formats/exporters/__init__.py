@@ -1,4 +1,4 @@
-"""Exports of a session: Markdown, HTML, JSON, OpenAI messages, and plain text for `replay --print`.
+"""Exports of a session: Markdown, HTML, JSON, OpenAI messages, ATIF, and plain text for `replay --print`.
 
 Each is made by `export_session` from the events alone. What a model or a tool wrote is hostile in each of these forms
 and is escaped for it.
@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from tui_agent.core.events import Event
 
-Format = Literal["markdown", "html", "json", "messages", "text"]
+Format = Literal["markdown", "html", "json", "messages", "atif", "text"]
 
-FORMATS: tuple[Format, ...] = ("markdown", "html", "json", "messages", "text")
+FORMATS: tuple[Format, ...] = ("markdown", "html", "json", "messages", "atif", "text")
 SUFFIXES: dict[Format, str] = {
     "markdown": ".md",
     "html": ".html",
     "json": ".json",
     "messages": ".messages.json",
+    "atif": ".atif.json",
     "text": ".txt",
 }
 
@@ -48,6 +49,10 @@ def export_session(source: Path | Sequence[Event], form: Format) -> str:
             from tui_agent.formats.exporters.messages import to_messages
 
             return to_messages(events)
+        case "atif":
+            from tui_agent.formats.exporters.atif import to_atif
+
+            return to_atif(events)
         case "text":
             return transcript_text(events)
         case _:

@@ -7,11 +7,26 @@ its own, which names the call in `extra`.
 
 from __future__ import annotations
 
+from typing import Any, get_args
+
+from pydantic import ValidationError
+
+from tui_agent.core.events import FailureKind, Fault
+from tui_agent.formats.importers.faults import classified
 from tui_agent.formats.importers.labels import grade_in
 from tui_agent.formats.importers.reading import Record, Recording
 from tui_agent.formats.importers.results import exit_message, exited, failed, failure_in, judged
 from tui_agent.formats.importers.step_reader import Format, used
-from tui_agent.formats.importers.transcript import Call, ImportReport, Remarked, Result, Transcript
+from tui_agent.formats.importers.transcript import (
+    Call,
+    Faulted,
+    ImportReport,
+    Refusal,
+    Remarked,
+    Result,
+    Status,
+    Transcript,
+)
 from tui_agent.formats.importers.values import (
     code_at,
     content_text,
@@ -24,6 +39,9 @@ from tui_agent.formats.importers.values import (
     time_at,
 )
 
+VERSION = "ATIF-v1.8"
+OURS = "agent_tui"
+"""The version that we write, and the field of `extra` that holds what the format has no place for."""
 _FAILED = ("is_error", "tool_result_is_error", "isError", "failed")
 _WORKED = ("success", "ok", "succeeded")
 _CODES = ("exit_code", "exec_exit_code", "exitCode", "returncode", "return_code")
@@ -54,8 +72,13 @@ class ATIF(Format):
 
     def take(self, step: Record) -> None:
         text, at, source = content_text(step.get("message")), time_at(step, "timestamp"), step.get("source")
+        ours = object_at(step, "extra", OURS)
         if step.get("is_copied_context") is True:
             self.report.skip("copied context")
+        elif "fault" in ours:
+            self.add(Faulted(_fault(ours["fault"], text), at, number_at(ours, "delay") or 0.0))
+        elif "outcome" in ours:
+            self.interrupted(at, text or text_at(ours, "outcome"))
         elif self._is_result(step):
             self._results(step, at)
         elif source == "user":
@@ -76,11 +99,16 @@ class ATIF(Format):
         reasoning = content_text(step.get("reasoning_content"))
         turn = self.turn(at, text, reasoning, text_at(step, "model_name"))
         used(turn, object_at(step, "metrics"))
+        ours = object_at(step, "extra", OURS)
+        turn.finish_reason, turn.rejected = text_at(ours, "finish_reason"), text_at(ours, "rejected")
+        turn.answer = text_at(ours, "answer")
+        turn.rejected_as = _kind(ours, turn.rejected_as)
         cost = number_at(step, "metrics", "cost_usd")
         turn.cost = cost if cost is not None and cost >= 0 else None
         for raw in objects_at(step, "tool_calls"):
             key = text_at(raw, "tool_call_id") or f"call-{len(self.calls)}"
-            self.call(turn, key, text_at(raw, "function_name"), object_at(raw, "arguments"))
+            given = text_at(raw, "extra", OURS, "arguments") or object_at(raw, "arguments")
+            self.call(turn, key, text_at(raw, "function_name"), given)
         self._results(step, at)
 
     def _is_result(self, step: Record) -> bool:
@@ -135,6 +163,8 @@ def _named(record: Record) -> str:
 
 def _result(call: Call, raw: Record, marks: Record, at: float | None) -> Result:
     text = content_text(raw.get("content"))
+    if ours := object_at(marks, OURS):
+        return _as_it_was(text, ours)
     code = next((code for key in _CODES if (code := code_at(marks, key)) is not None), None)
     flags = [marks[key] for key in _FAILED if isinstance(marks.get(key), bool)]
     flags += [not marks[key] for key in _WORKED if isinstance(marks.get(key), bool)]
@@ -148,3 +178,33 @@ def _result(call: Call, raw: Record, marks: Record, at: float | None) -> Result:
         return exited(call, text, at, code)
     message = failure_in(text)
     return Result("unknown", text, at) if message is None else judged(call, text, at, message)
+
+
+def _as_it_was(text: str, ours: Record) -> Result:
+    """A result that we wrote."""
+    said, status = text_at(ours, "message"), text_at(ours, "status")
+    refusal = text_at(ours, "refusal")
+    return Result(
+        next((known for known in get_args(Status) if known == status), "unknown"),
+        text,
+        time_at(ours, "at"),
+        said,
+        _kind(ours, FailureKind.TOOL_EXECUTION),
+        changed=tuple(name for name in list_at(ours, "changed") if isinstance(name, str)),
+        diff=text_at(ours, "diff"),
+        duration=number_at(ours, "duration"),
+        unknown_effect=ours.get("unknown_effect") is True,
+        refusal=next((known for known in get_args(Refusal) if known == refusal), "denied"),
+    )
+
+
+def _kind(ours: Record, otherwise: FailureKind) -> FailureKind:
+    return next((kind for kind in FailureKind if kind.value == ours.get("kind")), otherwise)
+
+
+def _fault(given: Any, text: str) -> Fault:
+    """A model's fault that we wrote; if it was changed since, by its words."""
+    try:
+        return Fault.model_validate(given)
+    except ValidationError:
+        return classified(text)

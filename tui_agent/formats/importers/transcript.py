@@ -21,6 +21,8 @@ Status = Literal["ok", "failed", "denied", "cancelled", "unknown"]
 """How a call ended; `unknown`: there is a result, and it has no mark that is known."""
 
 
+Refusal = Literal["denied", "blocked", "withheld", "breaker"]
+
 _FEW = 2
 """Of so few no share is taken."""
 _MOST_LOST = 0.02
@@ -87,7 +89,7 @@ class Result:
     unknown_effect: bool = False
     hint: str = ""
     """Advice for a failure."""
-    refusal: Literal["denied", "blocked", "withheld", "breaker"] = "denied"
+    refusal: Refusal = "denied"
     """Who refused a call that was denied: a person, or recovery."""
 
 
