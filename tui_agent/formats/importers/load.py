@@ -19,6 +19,7 @@ from tui_agent.core.events import Event, SessionStarted
 from tui_agent.core.recovery.policy import RecoveryPolicy
 from tui_agent.formats.importers.claude_code import SUB_AGENTS
 from tui_agent.formats.importers.growing import read_whole
+from tui_agent.formats.importers.harbor import agent_folders, grade_of_trial, is_job, is_trial
 from tui_agent.formats.importers.judgement import judged
 from tui_agent.formats.importers.kimi_code import MAIN, WIRE
 from tui_agent.formats.importers.labels import LABEL_FILE, grade_beside
@@ -89,7 +90,8 @@ def _imported(
     """A run of the file; its session has a sortable name that is the same each time it is imported."""
     seed = f"{report.format} {report.records} {path.name} {path.stat().st_size} {transcript.id} {index}"
     part = f" Run {index + 1} of {report.runs} in the file." if report.runs > 1 else ""
-    reward = transcript.reward if transcript.reward is not None else grade_beside(path, transcript.id)
+    grades = (transcript.reward, grade_beside(path, transcript.id), grade_of_trial(path))
+    reward = next((grade for grade in grades if grade is not None), None)
     first = next((step.at for step in transcript.steps if step.at is not None), modified)
     told = facts(
         transcript,
@@ -257,6 +259,12 @@ def is_session(folder: Path) -> bool:
 
 def _within(folder: Path, top: Path) -> list[Path]:
     found: list[Path] = []
+    if is_trial(folder):
+        for agent, trajectory in agent_folders(folder):
+            found.extend(_within(agent, top) if trajectory is None else [trajectory])
+        return found
+    if is_job(folder):
+        return [path for child in sorted(folder.iterdir()) if is_trial(child) for path in _within(child, top)]
     for child in sorted(folder.iterdir()):
         if child.name.startswith("."):
             continue
