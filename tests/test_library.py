@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui_agent import Recovery
+from tui_agent.core.fold import fold
+from tui_agent.formats.importers.load import load_transcripts
+from tui_agent.watch.watched import Watched
 
 MAKE = {"command": "make"}
 
@@ -115,3 +120,31 @@ def test_a_run_that_was_kept_goes_on_like_the_one_that_was_not(
         assert again.to_json() == recovery.to_json()
         assert recovery.end_iteration() == again.end_iteration()
         assert recovery.permit("read_file", {"path": "a"}) == again.permit("read_file", {"path": "a"})
+
+
+def test_the_lines_of_a_run_are_a_session_that_can_be_followed_and_replayed(tmp_path: Path) -> None:
+    recovery = Recovery(task="build it")
+    path = tmp_path / "run.jsonl"
+    failing(recovery, 2)
+    path.write_text(recovery.lines(100.0, "mine"))
+    watched = Watched(path)
+    watched.update(100.0)
+    assert sum(event.type == "tool_failed" for event in watched.events) == 2
+    again = Recovery.from_json(recovery.to_json())
+    recovery.tool_succeeded("bash", MAKE, "built")
+    again.tool_succeeded("bash", MAKE, "built")
+    assert recovery.end_iteration() == again.end_iteration()
+    again.answered("It is built.")
+    with path.open("a") as journal:
+        journal.write(again.lines(107.0))
+        assert again.lines(108.0) == ""
+    watched.update(108.0)
+    (run,) = load_transcripts(path)
+    assert run.report.clean
+    assert run.events == watched.events
+    assert [event.seq for event in run.events] == list(range(1, len(run.events) + 1))
+    assert {event.at for event in run.events} == {100.0, 107.0}
+    assert run.events[0].session_id == "mine"
+    state = fold(run.events)
+    assert (state.run.task, state.run.outcome, state.run.answer) == ("build it", "answered", "It is built.")
+    assert (state.metrics.failures, state.metrics.recoveries) == (2, 2)

@@ -34,6 +34,7 @@ from tui_agent.core.state import RunState
 Choice = Literal["answer", "retry", "edit", "skip", "partial", "stop"]
 
 _VERSION = 1
+_VERDICT = (events.VerdictReached, events.NotePrepared)
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,9 @@ class Permission:
 class Recovery:
     """One run under a policy: `forge`, `gigi`, `funnelcanary`, `hpd` or `combined`, with parameters of one's own.
 
-    `tools` are the names that the note on an unknown tool lists. `on_escalation`: what your program does with a
-    question that nobody can answer; under `continue` none is put. Raises `ValueError` for an unknown policy or
-    parameter.
+    `task` is what the run is about, for its journal. `tools` are the names that the note on an unknown tool lists.
+    `on_escalation`: what your program does with a question that nobody can answer; under `continue` none is put.
+    Raises `ValueError` for an unknown policy or parameter.
     """
 
     def __init__(
@@ -73,19 +74,21 @@ class Recovery:
         policy: str = "combined",
         operator_present: bool = False,
         *,
+        task: str = "",
         tools: Sequence[str] = (),
         on_escalation: OnEscalation = "partial",
         **settings: Any,
     ) -> None:
         chosen: RecoveryPolicy = preset(policy, **{"closing_turn": False, **settings})
         self._journal: list[events.Event] = []
+        self._written = 0
         self._state = RunState()
         self._issued: list[events.ToolCall] = []
         self._pending: list[events.Event] = []
         self._feed(
             events.RunStarted(
                 run=1,
-                task="",
+                task=task,
                 policy=policy,
                 policy_settings=chosen.model_dump(mode="json"),
                 tools=tuple(tools),
@@ -158,6 +161,14 @@ class Recovery:
         )
         self._pending.append(events.ReplyRejected(failure=failure, rule=Rule.REPLY_REJECTED))
 
+    def answered(self, text: str) -> None:
+        """The model's reply was text alone, and ended the run as its answer."""
+        self._flush()
+        self._open()
+        self._feed(events.ReplyFinished(text=text))
+        self._feed(events.IterationFinished(iteration=self._iteration))
+        self._feed(events.RunFinished(outcome=events.Outcome.ANSWERED, answer=text))
+
     def takes_as_answer(self, text: str) -> bool:
         """True if a reply of text alone ends the run as its answer; else it is to be rejected."""
         return not self._state.recovery.rejects_text(text)
@@ -222,6 +233,7 @@ class Recovery:
     def end_iteration(self) -> Step:
         """Every call of the reply was reported: what the detectors say."""
         self._flush()
+        self._record_verdict()
         return self._step()
 
     # --- keeping it ------------------------------------------------------------------------------------------
@@ -230,7 +242,18 @@ class Recovery:
         """The run so far, for `from_json`: its events, one after another."""
         self._flush_calls()
         kept = [event.model_dump(mode="json") for event in self._journal]
-        return json.dumps({"version": _VERSION, "events": kept}, ensure_ascii=False)
+        return json.dumps({"version": _VERSION, "events": kept, "written": self._written}, ensure_ascii=False)
+
+    def lines(self, at: float, session: str = "embedded") -> str:
+        """Give what happened since this was asked last, as lines of a journal that `agent-tui watch` and `replay` read.
+
+        `at` is the time now, in seconds since the epoch; `session` names the session in the first line.
+        """
+        new = [event.stamped(event.seq + 1, at) for event in self._journal[self._written :]]
+        if not self._written:
+            new.insert(0, events.SessionStarted(session_id=session, workspace="").stamped(1, at))
+        self._written = len(self._journal)
+        return "".join(json.dumps(event.model_dump(mode="json")) + "\n" for event in new)
 
     @classmethod
     def from_json(cls, text: str) -> Recovery:
@@ -242,6 +265,7 @@ class Recovery:
         kept._journal, kept._state, kept._issued, kept._pending = [], RunState(), [], []
         for event in raw["events"]:
             kept._feed(events.parse_event(json.dumps(event)))
+        kept._written = min(int(raw.get("written", 0)), len(kept._journal))
         return kept
 
     # --- inside ----------------------------------------------------------------------------------------------
@@ -284,6 +308,14 @@ class Recovery:
         self._issued.clear()
         if self._state.iteration_open and self._state.recovery.reply is not None:
             self._feed(events.IterationFinished(iteration=self._iteration))
+
+    def _record_verdict(self) -> None:
+        """Record the verdict of the iteration that ended, and its note; what follows from them is the program's."""
+        while isinstance(step := decide(self._state), Record):
+            if not all(isinstance(event, _VERDICT) for event in step.events):
+                return
+            for event in step.events:
+                self._feed(event)
 
     def _judged(self) -> events.EscalationRaised | None:
         """Record the verdict and the note of the iteration that ended; the question that follows, if one does."""
