@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import get_args
 
 from tui_agent.core.events import FailureKind, Fault, FaultKind
 from tui_agent.formats.importers.faults import classified
@@ -15,11 +16,18 @@ from tui_agent.formats.importers.reading import Record, Recording
 from tui_agent.formats.importers.results import exit_message, judged
 from tui_agent.formats.importers.spans import Span, spans_in
 from tui_agent.formats.importers.step_reader import Format, StepReader, used
-from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Result, Transcript, Turn
+from tui_agent.formats.importers.transcript import (
+    Call,
+    Faulted,
+    ImportReport,
+    Refusal,
+    Result,
+    Transcript,
+    Turn,
+)
 from tui_agent.formats.importers.values import code_at, text_at
 
 NO_WORDS = "(The spans hold no words.)"
-_REFUSED = ("denied", "blocked", "withheld", "breaker")
 
 
 class _Conversation(StepReader):
@@ -94,7 +102,7 @@ def _result(call: Call, span: Span) -> Result:
         return judged(call, content, span.end, None, took)
     if span.error == "cancelled":
         return Result("cancelled", content, span.end, words)
-    for refusal in _REFUSED:
+    for refusal in get_args(Refusal):
         if span.error == refusal:
             return Result("denied", content, span.end, words, refusal=refusal)
     code = code_at(span.attributes, "process.exit.code")

@@ -56,7 +56,8 @@ class Span:
         given = parsed(given) if isinstance(given, str) else given
         if given:
             return [_of_parts(one) for one in objects_at({"all": given}, "all")]
-        told, at = [], f"llm.{side}_messages."
+        told: list[tuple[str, str, list[Record]]] = []
+        at = f"llm.{side}_messages."
         while any(name.startswith(f"{at}{len(told)}.") for name in self.attributes):
             told.append(self._message(f"{at}{len(told)}.message."))
         return told
