@@ -250,3 +250,39 @@ def test_odd_spans_are_no_reason_to_fail(odd: dict[str, Any], tmp_path: Path) ->
     first = json.loads(good.splitlines()[0])
     path.write_text(good + json.dumps(first | odd) + "\n")
     assert any(isinstance(event, events.ToolFailed) for event in load_transcript(path).events)
+
+
+def test_a_tool_that_lost_its_parent_is_of_the_agent_that_worked_then(tmp_path: Path) -> None:
+    """As smolagents' issue 1961 shows them: tools in traces of their own."""
+    lines = [json.loads(line) for line in printed(openinference)(SPANS).splitlines()]
+    for line in lines:
+        del line["attributes"]["session.id"]
+    lines[1] |= {"parent_id": None, "context": {"trace_id": "another", "span_id": "b2"}}
+    path = tmp_path / "trace.jsonl"
+    path.write_text(samples.lines(lines))
+    (run,) = load_transcripts(path)
+    assert [event.tool for event in run.events if isinstance(event, events.ToolFailed)] == ["bash"]
+
+
+def test_a_result_that_stands_in_the_next_request_alone_is_read_there(tmp_path: Path) -> None:
+    """As kagent's issue 2734 shows them: the tool's span has neither arguments nor result."""
+    response = {"type": "tool_call_response", "id": "c1", "response": "no rule"}
+    lines = [json.loads(line) for line in printed(genai)(SPANS).splitlines()]
+    for name in ("gen_ai.tool.call.arguments", "gen_ai.tool.call.result"):
+        del lines[1]["attributes"][name]
+    told = json.loads(lines[3]["attributes"]["gen_ai.input.messages"])
+    told.append({"role": "tool", "parts": [response]})
+    lines[3]["attributes"]["gen_ai.input.messages"] = json.dumps(told)
+    path = tmp_path / "trace.jsonl"
+    path.write_text(samples.lines(lines))
+    (failed,) = (event for event in load_transcript(path).events if isinstance(event, events.ToolFailed))
+    assert (failed.input, failed.content) == ({"command": "make"}, "no rule")
+
+
+def test_lines_that_are_resources_are_read(tmp_path: Path) -> None:
+    """As OpenTelemetry's SDK for Java logs them (issue 6749)."""
+    path = tmp_path / "trace.jsonl"
+    resource = json.loads(otlp(SPANS))["resourceSpans"][0]
+    path.write_text(samples.lines([{"resource": {}, **resource}, {"resource": {}, "scopeSpans": []}]))
+    (run,) = load_transcripts(path)
+    assert sum(isinstance(event, events.ToolFailed) for event in run.events) == 1

@@ -41,6 +41,7 @@ class _Conversation(StepReader):
         self.forget(0)
         self.calls.clear()
         self.heard: set[str] = set()
+        self.read_back = dict(result for span in spans if span.kind == "model" for result in span.results())
         for span in spans:
             match span.kind:
                 case "agent" if span is spans[0] or span.name.startswith("invoke_"):
@@ -92,11 +93,13 @@ class _Conversation(StepReader):
             turn = self.last if isinstance(self.last, Turn) else self.turn(span.start)
             given = span.attributes.get("gen_ai.tool.call.arguments") or span.attributes.get("input.value")
             self.call(turn, key, name, {} if given is None else given)
-        self.end(key, _result, span)
+        self.end(key, _result, span, self.read_back.get(key, ""))
 
 
-def _result(call: Call, span: Span) -> Result:
-    content, took = span.text("gen_ai.tool.call.result", "output.value"), max(span.end - span.start, 0.0)
+def _result(call: Call, span: Span, read_back: str) -> Result:
+    """`read_back`: the result as the model was sent it, for a span that keeps none."""
+    content = span.text("gen_ai.tool.call.result", "output.value") or read_back
+    took = max(span.end - span.start, 0.0)
     words = span.why or content or span.error
     if not span.error:
         return judged(call, content, span.end, None, took)
@@ -152,8 +155,15 @@ class OTelSpans(Format):
             seen.add(span.id)
 
     def _conversation(self, span: Span) -> str:
+        """A tool's span that lost its parent is of the agent that worked at that time."""
         named = (one.text("gen_ai.conversation.id", "session.id") for one in (span, *self._up(span)))
-        return next(filter(None, named), span.trace)
+        if found := next(filter(None, named), ""):
+            return found
+        if span.kind == "tool" and span.parent not in self._spans:
+            around = (one for one in self._spans.values() if one.kind == "agent" and one.encloses(span))
+            if agent := next(around, None):
+                return self._conversation(agent)
+        return span.trace
 
     def _sub_agent(self, span: Span) -> str:
         """The call within which an agent of its own made the span; empty: the main agent did."""

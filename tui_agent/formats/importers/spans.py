@@ -46,6 +46,10 @@ class Span:
     error: str
     why: str
 
+    def encloses(self, other: Span) -> bool:
+        """True if the other span began and ended within this one."""
+        return self.start <= other.start and other.end <= self.end
+
     def text(self, *names: str) -> str:
         """The first of these attributes that is there, as text."""
         return next((content_text(self.attributes[name]) for name in names if self.attributes.get(name)), "")
@@ -61,6 +65,18 @@ class Span:
         while any(name.startswith(f"{at}{len(told)}.") for name in self.attributes):
             told.append(self._message(f"{at}{len(told)}.message."))
         return told
+
+    def results(self) -> Iterator[tuple[str, str]]:
+        """Results of calls among the messages that a model was sent, by the ids of the calls."""
+        given = self.attributes.get("gen_ai.input.messages")
+        given = parsed(given) if isinstance(given, str) else given
+        for message in objects_at({"all": given}, "all"):
+            for part in objects_at(message, "parts"):
+                if part.get("type") == "tool_call_response":
+                    yield text_at(part, "id"), content_text(part.get("response", part.get("result")))
+        for name, key in self.attributes.items():
+            if name.startswith("llm.input_messages.") and name.endswith(".message.tool_call_id"):
+                yield content_text(key), self.text(f"{name.removesuffix('tool_call_id')}content")
 
     def _message(self, at: str) -> tuple[str, str, list[Record]]:
         calls: list[Record] = []
@@ -81,6 +97,8 @@ def _of_parts(message: Record) -> tuple[str, str, list[Record]]:
 def spans_in(record: Record) -> Iterator[Span]:
     """The spans in a line or a document."""
     resources = objects_at(record, "resourceSpans") or objects_at(record, "resource_spans")
+    if not resources and "scopeSpans" in record:
+        resources = [record]  # as OpenTelemetry's SDK for Java logs them
     if not resources and ("attributes" in record and "name" in record):
         yield _span(record)
     for resource in resources:
