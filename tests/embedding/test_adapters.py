@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from tests.openai_server import Answer, OpenAIServer, json_answer
+from tests import anthropic_server
+from tests.openai_server import Answer, OpenAIServer, Recorded, json_answer
 from tui_agent.core import events
 from tui_agent.formats.importers.load import load_transcripts
 
@@ -252,3 +253,42 @@ async def test_claude_agent_sdk(page: Any, tmp_path: Path) -> None:
     assert denied["hookSpecificOutput"]["permissionDecision"] == "deny"
     guard.answered(ANSWER)
     assert_told(journal, said)
+
+
+@pytest.mark.process
+async def test_claude_agent_sdk_with_its_program(page: Any, tmp_path: Path) -> None:
+    hooks = page("claude_agent_hooks", "claude_agent_sdk")
+    from claude_agent_sdk import ResultMessage, query
+
+    journal = tmp_path / "run.jsonl"
+    command = {"command": f'echo "{FAULT}" >&2; exit 2'}
+    script = [anthropic_server.calls([("Bash", command)], first=number) for number in range(4)]
+    async with Answering([*script, anthropic_server.says(ANSWER)]) as server:
+        environment = {
+            "ANTHROPIC_BASE_URL": server.url.removesuffix("/v1"),
+            "ANTHROPIC_API_KEY": "none",
+            "HOME": str(tmp_path),
+            "CLAUDE_CONFIG_DIR": str(tmp_path / "config"),
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        }
+        settings = {
+            "env": environment,
+            "cwd": str(tmp_path),
+            "allowed_tools": ["Bash"],
+            "setting_sources": [],
+        }
+        options, guard = hooks.guarded(TASK, journal, model="claude-sonnet-4-5", **settings)
+        async for message in query(prompt=TASK, options=options):
+            if isinstance(message, ResultMessage):
+                guard.answered(message.result)
+        said = [json.dumps(request.body["messages"][-1], ensure_ascii=False) for request in server.requests]
+    assert_told(journal, said)
+
+
+class Answering(OpenAIServer):
+    """Answers what the program asks beside the task (titles, counts) without taking it from the script."""
+
+    def respond(self, request: Recorded) -> Answer:
+        if request.method == "POST" and not request.body.get("tools"):
+            return anthropic_server.says("ok")
+        return super().respond(request)
