@@ -129,3 +129,19 @@ async def test_packages_that_are_not_there_are_said_with_the_command_that_adds_t
     (said,) = said_of(live)
     assert installed.adding("otel") in said
     await live.close()
+
+
+async def test_a_fault_of_the_sdk_is_said_and_ends_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(endpoint: str) -> None:
+        raise ValueError(f"no use of {endpoint}")
+
+    monkeypatch.setattr(export, "providers", broken)
+    live = await start_session(tmp_path, TURNS[1:], telemetry={"endpoint": "http://127.0.0.1:9"})
+    await live.until(lambda _: said_of(live))
+    assert said_of(live) == [
+        "Telemetry does not reach http://127.0.0.1:9: ValueError: no use of http://127.0.0.1:9"
+    ]
+    assert (await live.run()).outcome == "answered"
+    await live.close()

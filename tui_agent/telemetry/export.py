@@ -33,8 +33,9 @@ LAST_SECONDS = 3.0
 """Longest time for what is still to be sent when a session is closed."""
 _PIECES = frozenset({ReplyDelta, ToolProgress})
 """Events of no interest here, which come often."""
-_logger = logging.getLogger("opentelemetry")
-_logger.addHandler(logging.NullHandler())  # else its warnings would be written over the screen
+logger = logging.getLogger(__name__)
+_of_the_sdk = logging.getLogger("opentelemetry")
+_of_the_sdk.addHandler(logging.NullHandler())  # else its warnings would be written over the screen
 
 
 def providers(endpoint: str) -> tuple[TracerProvider, MeterProvider]:
@@ -82,13 +83,16 @@ class Export:
 
     def _run(self) -> None:
         told = _FirstFault(self._tell)
-        _logger.addHandler(told)
+        _of_the_sdk.addHandler(told)
         try:
             self._send()
         except ImportError as missing:
             self._tell(f"{missing}. Install what is missing: {installed.adding('otel')}")
+        except Exception as fault:  # of the SDK; it must not be printed over the screen
+            logger.exception("telemetry ended")
+            self._tell(f"{type(fault).__name__}: {fault}")
         finally:
-            _logger.removeHandler(told)
+            _of_the_sdk.removeHandler(told)
 
     def _send(self) -> None:
         tracing, metering = providers(self._settings.endpoint)
