@@ -57,7 +57,9 @@ class Model(OpenAIServer):
             if not tools:
                 return text("A title")
             self.requests.append(request)
-            return self._completion(len(self.requests))
+            offered = {tool["function"]["name"] for tool in tools}
+            shell = next((name for name in ("Bash", "run_shell_command") if name in offered), "bash")
+            return self._completion(len(self.requests), shell)
         if "messages" not in request.path or "count_tokens" in request.path:
             return json_answer({"input_tokens": 10, "models": [], "data": []})
         if not any(tool.get("name") == "Bash" for tool in tools):
@@ -88,10 +90,11 @@ class Model(OpenAIServer):
             event("response.completed", response=done),
         )
 
-    def _completion(self, number: int) -> Answer:
+    def _completion(self, number: int, shell: str) -> Answer:
         if not (command := self.turn(number)):
             return text(self.words)
-        return completion(number, "bash", {"command": command})
+        more = {"is_background": False} if shell == "run_shell_command" else {}
+        return completion(number, shell, {"command": command, **more})
 
     def _contents(self, number: int) -> Answer:
         command = self.turn(number)
@@ -138,6 +141,8 @@ PROGRAMS = (
     ),
     Program("opencode", ("opencode", "run", "fix it"), "messages", "bash"),
     Program("copilot", ("copilot", "-p", "fix it", "--allow-all-tools"), "messages", asks=True),
+    Program("qwen-code", ("qwen", "-p", "fix it", "--yolo"), "messages", "run_shell_command"),
+    Program("kimi-code", ("kimi", "-p", "fix it"), "messages"),
 )
 
 
@@ -151,7 +156,7 @@ async def home_of(agent: str, program: str, model: Model) -> AsyncIterator[dict[
         pytest.skip(f"{program} is not on the PATH")
     with tempfile.TemporaryDirectory(prefix="hooks") as name:
         folder = Path(name)
-        for place in ("work", ".codex", ".gemini", ".vibe", ".config/opencode"):
+        for place in ("work", ".codex", ".gemini", ".vibe", ".qwen", ".kimi-code", ".config/opencode"):
             (folder / place).mkdir(parents=True)
         address = model.url.removesuffix("/v1")
         environment = {
@@ -171,6 +176,9 @@ async def home_of(agent: str, program: str, model: Model) -> AsyncIterator[dict[
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
             "IS_SANDBOX": "1",
+            "OPENAI_API_KEY": "none",
+            "OPENAI_BASE_URL": model.url,
+            "OPENAI_MODEL": "m",
             "COPILOT_OFFLINE": "true",
             "COPILOT_PROVIDER_BASE_URL": model.url,
             "COPILOT_MODEL": "m",
@@ -184,6 +192,15 @@ async def home_of(agent: str, program: str, model: Model) -> AsyncIterator[dict[
             f'active_model = "m"\nenable_telemetry = false\nenable_update_checks = false\n[[providers]]\n'
             f'name = "here"\napi_base = "{model.url}"\napi_key_env_var = "LOOPBACK_KEY"\napi_style = "openai"\n'
             'backend = "generic"\n[[models]]\nname = "m"\nprovider = "here"\nalias = "m"\n'
+        )
+        (folder / ".qwen" / "settings.json").write_text(
+            '{"security": {"auth": {"selectedType": "openai"}}, "usageStatisticsEnabled": false,'
+            ' "general": {"disableAutoUpdate": true}}'
+        )
+        (folder / ".kimi-code" / "config.toml").write_text(
+            f'default_model = "here/m"\n[providers.here]\ntype = "openai"\nbase_url = "{model.url}"\n'
+            'api_key = "none"\n[models."here/m"]\nprovider = "here"\nmodel = "m"\n'
+            'max_context_size = 100000\ncapabilities = ["tool_use"]\n'
         )
         provider = {
             "npm": "@ai-sdk/openai-compatible",

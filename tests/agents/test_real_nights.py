@@ -116,9 +116,13 @@ NIGHTS: Mapping[str, Night] = {
 
 BY_ITSELF = {
     ("loop", "gemini-cli"): "it ends a model that repeats itself, with exit code 0",
-    ("limit", "gemini-cli"): "its own tries outlast a limit of seconds",
+    ("loop", "qwen-code"): "it ends a model that repeats itself, with exit code 1",
+    **{
+        ("limit", agent): "its own tries outlast a limit of seconds"
+        for agent in ("gemini-cli", "mistral-vibe", "opencode", "qwen-code", "kimi-code")
+    },
     ("overload", "gemini-cli"): "it tries ten times by itself, for more than three minutes",
-    ("overload", "opencode"): "it had not ended after a hundred seconds",
+    ("overload", "opencode"): "it tries again by itself, without end",
 }
 """Nights in which the program needs nobody."""
 

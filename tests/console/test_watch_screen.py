@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,6 +18,8 @@ from tui_agent.agents.answers import mark_of, take
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.fork import ForkScreen
 from tui_agent.console.screens.watch import WatchScreen
+from tui_agent.core import events
+from tui_agent.formats.importers.judgement import GrowingJudgement
 from tui_agent.frontend.arguments import ConsoleArguments
 
 
@@ -53,6 +56,30 @@ async def test_what_is_written_comes_to_the_panes(tmp_path: Path) -> None:
         add(path, *failing(1, "u1"))
         await until(pilot, lambda: "no rule" in picture(app) and "failure" in picture(app))
         assert not screen_of(app).questions
+
+
+async def test_the_end_of_a_long_session_is_shown_before_it_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged = threading.Event()
+    update = GrowingJudgement.update
+
+    def later(judgement: GrowingJudgement, facts: list[events.Event], stand: int) -> int:
+        judged.wait(60)
+        return update(judgement, facts, stand)
+
+    monkeypatch.setattr(GrowingJudgement, "update", later)
+    monkeypatch.setattr("tui_agent.frontend.watching._LONG", 20)
+    path = tmp_path / "session.jsonl"
+    add(path, task(), *(line for number in range(1, 9) for line in failing(number, f"r{number - 1}")))
+    async with watching(tmp_path, path) as (app, pilot):
+        screen = screen_of(app)
+        await until(pilot, lambda: "step 8" in picture(app))
+        assert "Our policy" not in picture(app)
+        assert screen.state is not None
+        assert not screen.state.seq
+        judged.set()
+        await until(pilot, lambda: "the same error 8 times" in picture(app) and "Our policy" in picture(app))
 
 
 async def test_going_back_stays_there_while_it_grows_and_the_end_follows_again(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from tests.watch.growth import LATER, Growth, told
 from tui_agent.core import events
 from tui_agent.core.fold import fold
 from tui_agent.formats.importers import archives
+from tui_agent.formats.importers.growing import read_whole
 from tui_agent.formats.importers.load import Imported, find_transcripts, judge, load_transcripts
 from tui_agent.formats.importers.transcript import TranscriptError
 from tui_agent.store.lines import encode
@@ -278,6 +279,7 @@ def test_agents_of_kimi_code_are_lanes_of_the_main_one_and_count_once(named: boo
     (found,) = find_transcripts([tmp_path])
     runs = load_transcripts(found)
     assert [(run.subagent, len(_ends([run]))) for run in runs] == [(False, 4), (True, 4)]
+    assert read_whole(found).transcript.id == "session"
 
 
 def test_words_that_kimi_code_took_back_are_gone(tmp_path: Path) -> None:

@@ -406,6 +406,31 @@ def test_a_session_that_grows_is_the_same_as_one_that_was_read_at_once(tmp_path:
     assert all(growing.state_at(place) == whole.state_at(place) for place in (3, 40, 100, whole.length))
 
 
+def test_new_events_of_a_session_that_grows_cost_no_more_behind_many(monkeypatch: pytest.MonkeyPatch):
+    events = whole_session()
+    monkeypatch.setattr(replay_module, "SPACING", len(events))  # no snapshot is near
+    folded = 0
+
+    def counting(state: RunState, event: Event) -> RunState:
+        nonlocal folded
+        folded += 1
+        return apply(state, event)
+
+    source = EventList(events[:20])
+    growing = Replay(source)
+    growing.prepare()
+    monkeypatch.setattr(replay_module, "apply", counting)
+    cost = []
+    for place in range(21, len(events) + 1):
+        folded = 0
+        growing.follow(source, place - 3, events[place - 3 : place])  # the last two may have changed
+        growing.prepare()
+        assert growing.state_at(place) == fold(events[:place])
+        cost.append(folded)
+    assert growing.marks() == Replay.of(events).marks()
+    assert max(cost) < 30 < len(events)
+
+
 def test_a_line_that_is_being_written_waits_for_its_end(tmp_path: Path):
     write_session(tmp_path, whole_session(), stamped=True)
     journal = tmp_path / JOURNAL_NAME

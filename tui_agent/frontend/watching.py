@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.agents.answers import conversation, leave
 from tui_agent.agents.dialects import DIALECTS
 from tui_agent.config.settings import Settings, load_settings
-from tui_agent.core.events import EscalationRaised
+from tui_agent.core.events import EscalationRaised, Event, IterationStarted, RunStarted
+from tui_agent.core.fold import fold
 from tui_agent.core.recovery.policy import preset
 from tui_agent.core.state import RunState
 from tui_agent.formats.importers.load import keep
@@ -33,6 +34,20 @@ _REACHES = (
     "Its hooks are installed: the agent reads your answer with its next step, in a note or in a refusal."
 )
 _OURS = "It is a session of ours: answer it in the console where it runs."
+_LONG = 2_000
+"""Events from which on the end of a session is shown before all of it was read through."""
+_END = 400
+"""Events that are shown of it."""
+
+
+def end_of(told: Sequence[Event]) -> RunState | None:
+    """The state that a long session's last steps make by themselves, under its newest task; None for a short one."""
+    last = range(max(1, len(told) - _END), len(told))
+    place = next((place for place in last if isinstance(told[place], IterationStarted)), None)
+    if len(told) < _LONG or place is None:
+        return None
+    began = next((event for event in reversed(told[1:place]) if isinstance(event, RunStarted)), None)
+    return fold([told[0], *([began] if began is not None else []), *told[place:]])
 
 
 @dataclass(frozen=True)

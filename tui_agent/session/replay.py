@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from array import array
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -28,6 +29,8 @@ from tui_agent.store.no_collection import no_collection
 SPACING = 400
 """Events between snapshots, at least: a seek folds about this many in the worst case."""
 
+_RECENT = 8
+"""States kept behind the last snapshot."""
 LONGEST_DELAY = 2.0
 """Seconds that an idle time is shortened to."""
 
@@ -140,6 +143,8 @@ class Replay:
         self._snapshots = [RunState()]
         self._found = _Collected()
         self._here = (0, self._snapshots[0])
+        self._recent: deque[tuple[int, RunState]] = deque(maxlen=_RECENT)
+        """The newest places of which a snapshot could be made: what grows is gone on with from there."""
         self._front = (0, self._snapshots[0])
         """The position up to which the session was folded; exact only at snapshots."""
         self.damage: JournalError | None = None
@@ -220,11 +225,14 @@ class Replay:
             while len(self._places) > 1 and self._places[-1] > stand:
                 self._places.pop()
                 self._snapshots.pop()
+            while self._recent and self._recent[-1][0] > stand:
+                self._recent.pop()
+            exact = self._recent[-1] if self._recent else (self._places[-1], self._snapshots[-1])
             if self._front[0] > stand:
-                self._front = (self._places[-1], self._snapshots[-1])
-                self._found.forget(self._places[-1])
+                self._front = exact
+                self._found.forget(exact[0])
             if self._here[0] > stand:
-                self._here = (0, self._snapshots[0])
+                self._here = exact
             self.length = len(self._source)
             self._skipped[stand + 1 :] = bytes(self.length - stand)
 
@@ -318,10 +326,12 @@ class Replay:
                     state = apply(state, event)
                     if kind in _COLLECTED:
                         self._collect(number, kind, event, state)
-                    if number - self._places[-1] >= SPACING and kind in _SNAPSHOT_AFTER:
-                        # In this order: a seek in another thread looks for the place first.
-                        self._snapshots.append(state)
-                        self._places.append(number)
+                    if kind in _SNAPSHOT_AFTER:
+                        self._recent.append((number, state))
+                        if number - self._places[-1] >= SPACING:
+                            # In this order: a seek in another thread looks for the place first.
+                            self._snapshots.append(state)
+                            self._places.append(number)
                 front = number
         finally:
             self._front = (front, state)

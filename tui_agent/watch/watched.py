@@ -7,7 +7,8 @@ back. Whoever shows them is told how many stand. Nothing here waits or reads a c
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
@@ -22,6 +23,7 @@ from tui_agent.formats.importers.normalise import GrowingFacts
 from tui_agent.formats.importers.own import OwnSession
 from tui_agent.formats.importers.step_reader import Format
 from tui_agent.formats.importers.transcript import Remarked, Transcript, TranscriptError
+from tui_agent.store.no_collection import no_collection
 
 POLL = 0.05
 """Seconds between two looks at a session's files."""
@@ -41,9 +43,11 @@ class _Lane:
     """The index of each of its events among those of the session, from 0."""
     stand: int = 0
 
-    def update(self, *, settled: bool) -> None:
-        stand = self.facts.update(settled=settled)
-        self.stand = self.judgement.update(self.facts.events, stand)
+    def read(self, *, settled: bool) -> None:
+        self.stand = self.facts.update(settled=settled)
+
+    def judge(self) -> None:
+        self.stand = self.judgement.update(self.facts.events, self.stand)
 
 
 class Watched:
@@ -57,14 +61,17 @@ class Watched:
         rejudge: bool = False,
         operator_present: bool | None = None,
         within: Path | None = None,
+        on_facts: Callable[[Sequence[events.Event]], object] | None = None,
     ) -> None:
         """`rejudge`: sessions of ours too, which otherwise keep the verdicts that they had. `operator_present`: whether
         somebody is there to ask; None: as the session says. `within`: the folder that no link may lead out of.
+        `on_facts` gets what is there when a session is begun, before it is judged, which takes longest.
         """
         self.path = path
         self.policy = policy
         self.rejudge = rejudge
         self.operator_present = operator_present
+        self.on_facts = on_facts
         self.events: list[events.Event] = []
         self._growing = Growing(path, within)
         self._reader: Format | None = None
@@ -126,7 +133,8 @@ class Watched:
         self._reader = reader
         if begun:
             self._begin()
-        stand = self._own_events(reader) if isinstance(reader, OwnSession) else self._foreign(reader)
+        with no_collection() if begun else nullcontext():
+            stand = self._own_events(reader) if isinstance(reader, OwnSession) else self._foreign(reader)
         return 0 if begun else stand
 
     def _begin(self) -> None:
@@ -138,6 +146,7 @@ class Watched:
 
     def _own_events(self, reader: OwnSession) -> int:
         new = reader.events[self._taken :]
+        self._tell(new, begun=not self._taken)
         self._taken = len(reader.events)
         if self._own is None:
             stand = len(self.events)
@@ -159,8 +168,15 @@ class Watched:
         self._lanes += [self._lane(one, reader) for one in followed if id(one) not in known]
         self._say_loss(main)
         for lane in self._lanes:
-            lane.update(settled=self._settled)
+            lane.read(settled=self._settled)
+        self._tell(self._lanes[0].facts.events, begun=not self.events)
+        for lane in self._lanes:
+            lane.judge()
         return self._place()
+
+    def _tell(self, facts: Sequence[events.Event], *, begun: bool) -> None:
+        if begun and self.on_facts is not None:
+            self.on_facts(facts)
 
     @property
     def loss(self) -> str:
@@ -168,8 +184,9 @@ class Watched:
         return "" if self._reader is None else self._reader.report.loss
 
     def _say_loss(self, main: Transcript) -> None:
-        said = any(isinstance(step, Remarked) and step.severity == "warning" for step in main.steps)
-        if self._settled and self.loss and not said:
+        if not (self._settled and self.loss):
+            return
+        if not any(isinstance(step, Remarked) and step.severity == "warning" for step in main.steps):
             main.steps.append(Remarked(self.loss, severity="warning"))
 
     def _lane(self, transcript: Transcript, reader: Format) -> _Lane:

@@ -125,7 +125,7 @@ class FollowedScreen(ReplayScreen):
         return [Hint("Esc", "board", "escape"), *key_hints("help", "quit"), *own_hints()[1:]]
 
     def standing(self) -> Standing:
-        state = self.state if self.player is not None and self.player.there else None
+        state = self.state
         if state is None:
             return Standing("opening…", "…", "muted")
         sign = MODES[mode_of(state)]

@@ -114,7 +114,8 @@ class ReplayScreen(DashboardScreen):
 
     @property
     def state(self) -> RunState | None:
-        return None if self.player is None else self.player.state
+        """The state at the position; None while the session is read up to there."""
+        return self.player.state if self.player is not None and self.player.there else None
 
     @property
     def asked(self) -> Sequence[AnyQuestion]:
@@ -242,6 +243,13 @@ class ReplayScreen(DashboardScreen):
             self._cut(damage)
             self.redraw()
             return
+        self.show_state(state)
+
+    def show_state(self, state: RunState) -> None:
+        """Draw this state, and the position."""
+        player = self.player
+        if player is None or self.dashboard is None or self.status is None or self._scrubber is None:
+            return
         now = self.time_of(state)
         self.status.still = still = self.stands_still(state)
         with self.app.batch_update():
@@ -320,7 +328,7 @@ class ReplayScreen(DashboardScreen):
 
     def standing(self) -> Standing:
         # What has not been read yet is not waited for.
-        state = self.state if self.player is not None and self.player.there else None
+        state = self.state
         title = "" if state is None else one_line(state.session.title or state.run.task, 80)
         return Standing(f"replay {title}".rstrip(), "«", "muted")
 

@@ -56,6 +56,8 @@ class WatchScreen(FollowedScreen):
         self._over = threading.Event()
         self._tick: asyncio.TimerHandle | None = None
         self._folding = False
+        self._end: RunState | None = None
+        """What is shown of a long session until it was read through."""
         self._said_why = ""
         """Why nothing can be shown yet, as it was said last."""
         self._question: WatchedQuestion | None = None
@@ -125,6 +127,7 @@ class WatchScreen(FollowedScreen):
         if watching is None:
             return
         watched = watching.watched
+        watched.on_facts = self._show_end_of
         try:
             for stand in watching.follow(self._over.wait):
                 if self._over.is_set():
@@ -135,6 +138,17 @@ class WatchScreen(FollowedScreen):
                     self.app.call_from_thread(self._waits, str(watched.fault))
         except SessionError as fault:
             self.app.call_from_thread(self.say, str(fault), "error")
+
+    def _show_end_of(self, told: Sequence[events.Event]) -> None:
+        from tui_agent.frontend.watching import end_of
+
+        if (end := end_of(told)) is not None:
+            self.app.call_from_thread(self._show_end, end)
+
+    def _show_end(self, end: RunState) -> None:
+        self._end = end
+        self.say("The end of a long session. Verdicts and sums follow when all of it was read.")
+        self.redraw()
 
     def _waits(self, why: str) -> None:
         if self._said_why != why:
@@ -176,8 +190,13 @@ class WatchScreen(FollowedScreen):
         return super().stands_still(state) and not self._time_goes_on(state)
 
     def draw(self) -> None:
+        if self._end is not None and self.player is not None:
+            if not (self.player.there and self.player.replay.length):
+                self.show_state(self._end)
+                return
+            self._end = None
         self._look_at_end()
-        state = self.state if self.player is not None and self.player.there else None
+        state = self.state
         if self._tick is None and state is not None and self._time_goes_on(state):
             self._tick = once(self, TICK, self._ticked)
         super().draw()
@@ -227,7 +246,7 @@ class WatchScreen(FollowedScreen):
     # --- how it stands --------------------------------------------------------------------------------------
 
     def standing(self) -> Standing:
-        state = self.state if self.player is not None and self.player.there else None
+        state = self.state
         agent = "" if self._watching is None else self._watching.watched.agent
         if state is None:
             return Standing(f"watch {agent}".rstrip(), "◌", "muted")

@@ -14,7 +14,7 @@ from typing import Any
 
 from tui_agent import untrusted_files
 from tui_agent.formats.importers.faults import classified
-from tui_agent.formats.importers.reading import Record
+from tui_agent.formats.importers.reading import Record, Recording
 from tui_agent.formats.importers.results import exited, judged
 from tui_agent.formats.importers.step_reader import Format, used
 from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Result, Said, Turn
@@ -68,6 +68,12 @@ class KimiCode(Format):
         self._agent = path.parent.name
         self.read(records, lines)
         self._agent = MAIN
+
+    def around(self, recording: Recording) -> None:
+        """The folder of the session is named by its id: no record holds it."""
+        folder = recording.path.parent.parent
+        if folder.name == "agents":
+            self.transcript.id = folder.parent.name
 
     def take(self, record: Record) -> None:
         agent = text_at(record, "agentId") or self._agent
