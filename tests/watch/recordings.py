@@ -208,21 +208,50 @@ def opencode() -> Iterator[tuple[str, str, str, int, Record]]:
     yield message("m4", 9, role="assistant", modelID="m", finish="stop")
 
 
-def make_database(path: Path) -> None:
+def opencode_2() -> Iterator[tuple[str, str, str, int, Record]]:
+    """The same as whole messages, as version 2 keeps them: in place of a part's message stands the kind."""
+
+    def message(key: str, kind: str, second: int, **data: Any) -> tuple[str, str, str, int, Record]:
+        return "session_message", key, kind, second, {"time": {"created": milliseconds(second)}, **data}
+
+    yield message("m0", "user", 1, text="fix it")
+    yield message("m00", "synthetic", 1, text="put in")
+    for number in (1, 2, 3):
+        second = 2 * number
+        reply: Record = {"agent": "build", "model": {"id": "m", "providerID": "here"}}
+        times = {"created": milliseconds(second), "completed": milliseconds(second + 1)}
+        tool: Record = {"type": "tool", "id": f"c{number}", "name": "bash", "time": times}
+        texts = [{"type": "text", "text": SAID}]
+        ended: Record = {"status": "completed", "content": texts, "metadata": {"exit": 2}}
+        if number == 3:
+            ended = {"status": "error", "error": {"type": "unknown", "message": REFUSED}}
+        for state in ({"status": "streaming", "input": "{"}, {"status": "running", "input": COMMAND}):
+            yield message(f"m{number}", "assistant", second, **reply, content=[{**tool, "state": state}])
+        content = [{**tool, "state": {**ended, "input": COMMAND}}]
+        yield message(f"m{number}", "assistant", second + 1, **reply, content=content, finish="tool-calls")
+    for text in ("I gave", "I gave up."):
+        yield message("m4", "assistant", 9, **reply, content=[{"type": "text", "text": text}])
+    yield message("m4", "assistant", 9, **reply, content=[{"type": "text", "text": text}], finish="stop")
+    yield message("m5", "idle", 9, outcome="succeeded")
+
+
+def make_database(path: Path, version: int = 1) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(
             "PRAGMA journal_mode = WAL;"
             "CREATE TABLE session (id, parent_id, directory, title, time_created, time_updated);"
             "CREATE TABLE message (id PRIMARY KEY, session_id, time_created, time_updated, data);"
             "CREATE TABLE part (id PRIMARY KEY, message_id, session_id, time_created, time_updated, data);"
-            f"INSERT INTO session VALUES ('ses_1', NULL, '/w', 'A title', {milliseconds(0)}, {milliseconds(0)});"
+            + "CREATE TABLE session_message (id PRIMARY KEY, type, session_id, time_created, time_updated, data);"
+            * (version > 1)
+            + f"INSERT INTO session VALUES ('ses_1', NULL, '/w', 'A title', {milliseconds(0)}, {milliseconds(0)});"
         )
         connection.commit()
 
 
 def write_row(path: Path, row: tuple[str, str, str, int, Record]) -> None:
     table, key, owner, second, data = row
-    owners = [owner] if table == "part" else []
+    owners = [] if table == "message" else [owner]
     created = milliseconds(second)
     marks = ", ".join("?" for _ in range(5 + len(owners)))
     with closing(sqlite3.connect(path)) as connection:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,11 +104,22 @@ def test_a_call_that_vibe_never_ran_has_failed(tmp_path: Path) -> None:
     assert failed[0].failure.kind is events.FailureKind.UNKNOWN_TOOL
 
 
-def test_opencode_s_database_is_followed_row_by_row_and_only_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "rows"),
+    [
+        (1, recordings.opencode),
+        (2, recordings.opencode_2),
+        (2, recordings.opencode),  # the newest of version 1 has the tables of version 2, empty
+        (2, lambda: [*recordings.opencode(), *recordings.opencode_2()]),  # taken over, and kept twice
+    ],
+)
+def test_opencode_s_database_is_followed_row_by_row_and_only_read(
+    version: int, rows: Callable[[], Iterable[Any]], tmp_path: Path
+) -> None:
     database = tmp_path / "opencode.db"
-    recordings.make_database(database)
+    recordings.make_database(database, version)
     growth = Growth(database / "ses_1")
-    for row in recordings.opencode():
+    for row in rows():
         recordings.write_row(database, row)
         growth.look(0.01)
     growth.look(LATER)

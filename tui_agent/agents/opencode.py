@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tui_agent.agents.dialect import Answers, Dialect, Fields, Moment, Record, SettingsFile
 from tui_agent.agents.headless import Headless, words
-from tui_agent.formats.importers.opencode import result_of_error, result_of_output
+from tui_agent.formats.importers.opencode_results import result_of_error, result_of_output
 from tui_agent.formats.importers.transcript import Call, Result
 from tui_agent.formats.importers.values import content_text, object_at, text_at
 

@@ -36,11 +36,11 @@ class _Schema:
     """
 
 
-_OPENCODE = _Schema(
-    "OpenCode",
-    frozenset({"session", "message", "part"}),
-    "SELECT id, time_updated, directory FROM session WHERE parent_id IS NULL ORDER BY time_updated DESC",
-    """
+_OPENCODE_TABLES = frozenset({"session", "message", "part"})
+_OPENCODE_SESSIONS = (
+    "SELECT id, time_updated, directory FROM session WHERE parent_id IS NULL ORDER BY time_updated DESC"
+)
+_OPENCODE_ROWS = """
 WITH RECURSIVE family(id) AS (
     SELECT id FROM session WHERE id = :session
     UNION SELECT session.id FROM session JOIN family ON session.parent_id = family.id
@@ -52,7 +52,19 @@ UNION ALL SELECT 'message', id, '', session_id, time_created, time_created, time
     FROM message WHERE session_id IN family AND time_updated >= :since
 UNION ALL SELECT 'part', id, message_id, session_id, time_created, time_created, time_updated, data
     FROM part WHERE session_id IN family AND time_updated >= :since
-""",
+"""
+_OPENCODE_2_ROWS = """
+UNION ALL SELECT 'session_message', id, type, session_id, time_created, time_created, time_updated, data
+    FROM session_message WHERE session_id IN family AND time_updated >= :since
+    AND NOT EXISTS (SELECT 1 FROM message WHERE message.session_id = session_message.session_id)
+"""
+"""A session that was taken over from version 1 has its messages twice: the older ones are read."""
+_OPENCODE = _Schema("OpenCode", _OPENCODE_TABLES, _OPENCODE_SESSIONS, _OPENCODE_ROWS)
+_OPENCODE_2 = _Schema(
+    "OpenCode",
+    _OPENCODE_TABLES | {"session_message"},
+    _OPENCODE_SESSIONS,
+    _OPENCODE_ROWS + _OPENCODE_2_ROWS,
 )
 _CRUSH = _Schema(
     "Crush",
@@ -83,7 +95,7 @@ UNION ALL SELECT 'message', CAST(id AS TEXT), role, session_id, created_timestam
     FROM messages WHERE session_id = :session AND id >= :since
 """,
 )
-_SCHEMAS = (_OPENCODE, _GOOSE, _CRUSH)
+_SCHEMAS = (_OPENCODE_2, _OPENCODE, _GOOSE, _CRUSH)
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 _ROW = 500
 """Bytes that a row takes beside its text."""
@@ -110,7 +122,7 @@ def _schema(connection: sqlite3.Connection) -> _Schema:
     for schema in _SCHEMAS:
         if schema.tables <= tables:
             return schema
-    known = ", ".join(schema.agent for schema in _SCHEMAS)
+    known = ", ".join(dict.fromkeys(schema.agent for schema in _SCHEMAS))
     raise sqlite3.DatabaseError(f"it has none of the tables of {known}")
 
 

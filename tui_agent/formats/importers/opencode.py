@@ -10,19 +10,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.faults import classified
+from tui_agent.formats.importers.opencode_messages import WholeMessages
+from tui_agent.formats.importers.opencode_results import result_of_error, result_of_output
 from tui_agent.formats.importers.reading import Record, Recording
-from tui_agent.formats.importers.results import exited, judged
-from tui_agent.formats.importers.step_reader import Format, used
+from tui_agent.formats.importers.step_reader import used
 from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Result, Said, Transcript, Turn
 from tui_agent.formats.importers.values import count_at, number_at, object_at, objects_at, text_at, time_at
 
-_REJECTED = ("The user rejected permission", "The user has specified a rule which prevents")
-_ABORTED = ("Tool execution aborted", "Tool execution was interrupted")
 
-
-class OpenCode(Format):
+class OpenCode(WholeMessages):
     """A session with those of its sub-agents."""
 
     name = "OpenCode"
@@ -32,10 +29,6 @@ class OpenCode(Format):
         super().__init__(report)
         self._session: str | None = None
         """The main one."""
-        self._started: dict[str, str] = {}
-        """Calls by the sessions that they began."""
-        self._turns: dict[str, Turn] = {}
-        """By message."""
         self._said: dict[str, int] = {}
         """The places of the operator's messages."""
         self._texts: dict[tuple[str, str], dict[str, str]] = {}
@@ -77,6 +70,8 @@ class OpenCode(Format):
                 self.transcript.id = text_at(row, "id") or text_at(row, "sessionID")
             case "message":
                 self._message(row)
+            case "session_message":
+                self.whole_message(row)
             case _:
                 self._part(row)
 
@@ -178,26 +173,3 @@ def _result(call: Call, state: Record) -> Result | None:
         case "pending" | "running" | None:
             return None
     return Result("unknown", text_at(state, "output"), at)
-
-
-def result_of_output(call: Call, text: str, metadata: Record) -> Result:
-    """How a call has ended that is a success to OpenCode. `metadata`: of a command it has the exit code."""
-    if call.name == "invalid":
-        return Result("failed", text, message=text, kind=FailureKind.UNKNOWN_TOOL)
-    if "exit" not in metadata:
-        return judged(call, text, None, None)
-    code = count_at(metadata, "exit")
-    if code is None:  # ended by a signal
-        return Result("failed", text, message=text, unknown_effect=True)
-    return exited(call, text, None, code)
-
-
-def result_of_error(call: Call, error: str) -> Result:
-    """How a call has ended that is a failure to OpenCode."""
-    if error.startswith(_REJECTED):
-        return Result("denied", error, message=error)
-    if error.startswith(_ABORTED):
-        return Result("cancelled", error, message="interrupted by the operator")
-    result = judged(call, error, None, error)
-    invalid = "was called with invalid arguments" in error
-    return replace(result, kind=FailureKind.INVALID_TOOL_CALL) if invalid else result
