@@ -122,7 +122,6 @@ BY_ITSELF = {
         for agent in ("gemini-cli", "mistral-vibe", "opencode", "qwen-code", "kimi-code")
     },
     ("overload", "gemini-cli"): "it tries ten times by itself, for more than three minutes",
-    ("overload", "opencode"): "it tries again by itself, without end",
 }
 """Nights in which the program needs nobody."""
 

@@ -129,6 +129,25 @@ def test_opencode_s_database_is_followed_row_by_row_and_only_read(
     assert growth.watched.title == "A title"
 
 
+@pytest.mark.parametrize(
+    ("kind", "outcome"),
+    [("provider", events.Outcome.MODEL_FAILED), ("aborted", events.Outcome.INTERRUPTED)],
+)
+def test_a_reply_of_opencode_2_that_broke_ends_the_run(
+    kind: str, outcome: events.Outcome, tmp_path: Path
+) -> None:
+    database = tmp_path / "opencode.db"
+    recordings.make_database(database, 2)
+    error = {"type": kind, "message": "Overloaded", "status": 529}
+    for row in [
+        *list(recordings.opencode_2())[:5],
+        ("session_message", "m9", "assistant", 9, {"error": error}),
+    ]:
+        recordings.write_row(database, row)
+    ends = [one for one in load_transcripts(database)[0].events if isinstance(one, events.RunFinished)]
+    assert [one.outcome for one in ends] == [outcome]
+
+
 def test_a_database_that_is_not_there_is_never_made(tmp_path: Path) -> None:
     watched = Watched(tmp_path / "opencode.db" / "ses_1")
     assert watched.update(4e9) is None

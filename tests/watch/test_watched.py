@@ -13,10 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.formats import samples
+from tests.watch import recordings
 from tests.watch.growth import LATER, Growth, told
 from tui_agent.core import events
 from tui_agent.core.fold import fold
-from tui_agent.formats.importers.load import judge, load_transcripts
+from tui_agent.formats.importers.load import find_transcripts, judge, load_transcripts
 from tui_agent.formats.importers.transcript import TranscriptError
 from tui_agent.store.lines import encode
 from tui_agent.watch.watched import Watched
@@ -228,3 +229,40 @@ def test_fuzzed_lines_never_break_it(data: st.DataObject, tmp_path: Path) -> Non
     for event in growth.watched.events:
         encode(event)
     fold(growth.watched.events)
+
+
+def test_threads_of_codex_are_lanes_under_the_call_that_started_them(tmp_path: Path) -> None:
+    """The second one was started by the first, and the third began with a copy of the history: a session of its own."""
+    main, first, second, forked = (f"00000000-0000-0000-0000-00000000000{number}" for number in range(4))
+    files = [
+        tmp_path / f"rollout-2026-11-27T20-07-4{number}-{main[:-1]}{number}.jsonl" for number in range(4)
+    ]
+
+    def line(kind: str, **payload: Any) -> dict[str, Any]:
+        return {"timestamp": recordings.at(1), "type": kind, "payload": payload}
+
+    def meta(key: str, starter: str, **more: Any) -> dict[str, Any]:
+        spawned = {"subagent": {"thread_spawn": {"parent_thread_id": starter, "depth": 1}}}
+        return line("session_meta", id=key, cwd="/w", source=spawned, agent_nickname="Ada", **more)
+
+    def starts(call: str, thread: str) -> list[dict[str, Any]]:
+        asked = {"type": "function_call", "name": "spawn_agent", "call_id": call, "arguments": "{}"}
+        output = json.dumps({"agent_id": thread})
+        ended = {"type": "function_call_output", "call_id": call, "output": output}
+        return [line("response_item", **asked), line("response_item", **ended)]
+
+    died = line("event_msg", type="error", message="Overloaded")
+    told = line("event_msg", type="user_message", message="look")
+    own = line("session_meta", id=main, cwd="/w")
+    files[0].write_text(samples.lines([own, told, *starts("c1", first)]))
+    files[1].write_text(samples.lines([meta(first, main), told, *starts("c2", second)]))
+    files[2].write_text(samples.lines([meta(second, first), told, died]))
+    files[3].write_text(samples.lines([meta(forked, main, forked_from_id=main), told]))
+    watched = Watched(files[0])
+    watched.update(4e9)
+    watched.update(5e9)
+    lanes = [event for event in watched.events if isinstance(event, events.LaneEvent)]
+    assert {event.lane for event in lanes} == {"c1", "c2"}
+    faults = [event for event in lanes if isinstance(event.event, events.ModelFaulted)]
+    assert [(one.lane, one.name) for one in faults] == [("c2", "Ada")]
+    assert sorted(find_transcripts([tmp_path])) == [files[0], files[3]]

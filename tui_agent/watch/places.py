@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tui_agent import untrusted_files
+from tui_agent.formats.importers.codex_threads import is_started
 from tui_agent.formats.importers.databases import sessions_in
 from tui_agent.formats.importers.load import find_transcripts
 from tui_agent.formats.importers.reading import DOCUMENT_FILE, is_database
@@ -238,6 +239,8 @@ def _newest(agent: str, paths: Iterable[tuple[Path, Path]]) -> list[Found]:
         if is_database(path):
             rows = sessions_in(path, within)
             dated += [Found(agent, one, at, folder, within) for one, at, folder in rows]
+        elif is_started(path):
+            continue  # a part of the session that started it
         elif modified := _modified(path):
             dated.append(Found(agent, path, modified, within=within))
     dated.sort(key=_age)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from tui_agent.core.events import FailureKind
@@ -22,11 +24,12 @@ from tui_agent.formats.importers.codex_scripts import (
     script_result,
     status_of,
 )
+from tui_agent.formats.importers.codex_threads import started_from, thread_of
 from tui_agent.formats.importers.faults import classified
 from tui_agent.formats.importers.reading import Record, Recording
 from tui_agent.formats.importers.results import changed_files, exit_message
 from tui_agent.formats.importers.step_reader import Format, used
-from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Result, Said, Turn
+from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Result, Said, Transcript, Turn
 from tui_agent.formats.importers.values import (
     code_at,
     content_text,
@@ -102,6 +105,8 @@ class Codex(Format):
         """Calls of scripts that go on in the background."""
         self.ended: dict[str, Result] = {}
         """How calls ended by their items, which come before their outputs."""
+        self.spawned: dict[str, str] = {}
+        """Outputs of calls that started a thread, which name it, by the calls."""
 
     @classmethod
     def matches(cls, recording: Recording) -> bool:
@@ -113,6 +118,25 @@ class Codex(Format):
         return bool(bare) and (
             "instructions" in head[0] or any(one.get("record_type") == "state" for one in head)
         )
+
+    @classmethod
+    def beside(cls, path: Path) -> Iterable[Path]:
+        return started_from(path)
+
+    def read_beside(self, path: Path, records: Sequence[Any], lines: Sequence[int]) -> None:
+        """Read records of a thread that this one started."""
+        key = thread_of(path)
+        agent = self.agent(key, f"subagent: {key}")
+        agent.read(records, lines)
+
+    @property
+    def lanes(self) -> list[Transcript]:
+        spawned = {**self.spawned}
+        for agent in self.agents.values():
+            spawned |= agent.spawned
+        for key, agent in self.agents.items():
+            agent.transcript.lane = next((call for call, text in spawned.items() if key in text), key)
+        return super().lanes
 
     def take(self, record: Record) -> None:
         kind, payload, at = _entry(record)
@@ -137,6 +161,8 @@ class Codex(Format):
         transcript = self.transcript
         transcript.id = transcript.id or text_at(payload, "id")
         self.about(payload, workspace="cwd")
+        if self.transcript.subagent and (name := text_at(payload, "agent_nickname")):
+            transcript.title = f"subagent: {name}"
         prompt = text_at(payload, "instructions") or text_at(payload, "base_instructions", "text")
         transcript.system_prompt = transcript.system_prompt or prompt
 
@@ -238,6 +264,8 @@ class Codex(Format):
         text = content_text(output)
         status, cell = status_of(text)
         call = self.calls[key][1] if key in self.calls else None
+        if call is not None and call.name.endswith("spawn_agent"):
+            self.spawned[key] = text
         if not status or call is None:
             self.end(key, self._ended, output, at)
             return

@@ -18,6 +18,7 @@ from tui_agent import untrusted_files
 from tui_agent.core.events import Event, SessionStarted
 from tui_agent.core.recovery.policy import RecoveryPolicy
 from tui_agent.formats.importers.claude_code import SUB_AGENTS
+from tui_agent.formats.importers.codex_threads import is_started
 from tui_agent.formats.importers.growing import read_whole
 from tui_agent.formats.importers.harbor import agent_folders, grade_of_trial, is_job, is_trial
 from tui_agent.formats.importers.judgement import judged
@@ -292,4 +293,4 @@ def _is_part(path: Path) -> bool:
     if path.name == WIRE and path.parent.name != MAIN:
         return (agents / MAIN / WIRE).is_file()
     described = path.suffix == ".json" and path.with_suffix(".messages.json").is_file()  # Cline
-    return described or bool(_CHECKPOINT.search(path.name))
+    return described or bool(_CHECKPOINT.search(path.name)) or is_started(path)

@@ -78,9 +78,9 @@ class WholeMessages(Format):
         self.touch(turn)
         error = object_at(row, "error")
         if error and self._first(key):
-            self._broke(error, at)
+            self._reply_broke(error, at)
 
-    def _broke(self, error: Record, at: float | None) -> None:
+    def _reply_broke(self, error: Record, at: float | None) -> None:
         if "abort" in text_at(error, "type") or "interrupt" in text_at(error, "type"):
             self.interrupted(at)
         else:
