@@ -130,8 +130,9 @@ class Growing:
         """
         try:
             if self._source is None:
-                if self._faulty and self._faulty == _mark(self.path):
-                    return False
+                mark = _mark(self.path)
+                if mark and (mark == self._faulty or not mark[_SIZE]):
+                    return False  # what begins it tells how it is read
                 self._source = source_of(self.path, self.within)
             recording = self._source.read()
             if recording is not None:
@@ -193,6 +194,10 @@ class Growing:
                     reader.around(recording)
                     news = True
         return news
+
+
+_SIZE = 2
+"""The place of a file's size in its mark."""
 
 
 def _mark(path: Path) -> tuple[int, ...]:
