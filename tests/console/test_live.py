@@ -336,17 +336,30 @@ async def test_a_message_after_an_interrupt_goes_at_once_and_after_a_pause_it_wa
     async with live() as console:
         console.session.start()
         await console.press("escape")
-        await console.until(lambda: "a message goes at once" in console.remarks())
+        await console.until(lambda: "Interrupted. What should it do instead?" in console.shown())
         await console.say("like this")
         assert console.session.done[-2:] == [("submit", "like this"), ("mode", "AUTO")]
-        await console.until(lambda: "a message goes at once" not in console.remarks())
         await console.press("f6")
         await console.say("later")
         assert console.session.done[-1] == ("submit", "later")
+
+
+async def test_an_interruption_is_said_once_and_the_next_request_has_a_card_once_it_is_asked_for() -> None:
+    async with live() as console:
+        console.session.start()
         await console.press("escape")
-        await console.until(
-            lambda: "F5 goes on with 2 queued messages" in " ".join(console.remarks().split())
-        )
+        waiting = console.gate("A note.")
+        await console.until(lambda: "F5 auto  F10 step" in console.shown())
+        assert console.shown().count("Interrupted") == 1
+        assert "Next request" not in console.shown()
+        assert not console.remarks()
+        await console.press("enter", "escape")
+        assert not console.remarks()
+        await console.press("f6")
+        await console.until(lambda: "Next request" in console.shown())
+        assert "Interrupted" not in console.shown()
+        await console.press("f10")
+        assert (await waiting).note == "A note."
 
 
 async def test_letters_end_a_wait_only_where_no_text_is_being_typed(monkeypatch: pytest.MonkeyPatch) -> None:

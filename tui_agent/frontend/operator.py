@@ -77,6 +77,10 @@ class GateQuestion(Question["RequestOutline", "GateReply"]):
 AnyQuestion = ApprovalQuestion | EscalationQuestion | ServerQuestion | GateQuestion
 
 
+AFTER_INTERRUPT = "Interrupted. What should it do instead?"
+"""The question of an interrupted run, which goes on with the next message."""
+
+
 class ConsoleOperator:
     """The console's implementation of `runtime.operator.Operator`.
 

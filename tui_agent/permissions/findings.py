@@ -21,6 +21,8 @@ class Finding:
     why: str = ""
     neutral: bool = False
     """It changes nothing and goes along with what a rule allows."""
+    doubt: str = ""
+    """Why what changes nothing does not go along with what only reads."""
     suggestion: str = ""
     """The rule that would allow just this; empty if only the exact call can be allowed."""
     hidden: bool = False

@@ -223,11 +223,15 @@ class Permissions:
                 else one
                 for one in findings
             ]
-        elif not any(one.reads for one in findings) and not any(
-            one.rule is not None and one.decision is Decision.ALLOW for one in findings
-        ):
+        elif not any(one.rule is not None and one.decision is Decision.ALLOW for one in findings):
             decision, why = self._default("command")
-            findings = [replace(one, decision=decision, why=why) if one.neutral else one for one in findings]
+            reading = any(one.reads for one in findings)
+            findings = [
+                replace(one, decision=decision, why=one.doubt or why)
+                if one.neutral and (one.doubt or not reading)
+                else one
+                for one in findings
+            ]
         for decision in (Decision.DENY, Decision.ASK):
             if any(one.decision is decision for one in findings):
                 return Judgement(decision, tuple(findings))
@@ -377,8 +381,9 @@ class Permissions:
         reading = look.read(command)
         folders = look.folders(reading, where)
         free = self._reads_free and reading.once and not depth
+        own = frozenset(one.partition("=")[0].rstrip("+") for one in reading.assignments)
         for one in reading.commands:
-            yield self._simple(one, folders, look, depth, free=free)
+            yield self._simple(one, folders, look, depth, own if free else None)
         for redirection in reading.redirections:
             if redirection.path.text not in SINKS or redirection.path.kind != "literal":
                 use = Use.WRITES if redirection.writes else Use.READS
@@ -401,9 +406,11 @@ class Permissions:
         folders: tuple[str, ...] | None,
         look: Look,
         depth: int,
-        *,
-        free: bool = False,
+        own: frozenset[str] | None,
     ) -> Finding:
+        """Decide on a command. `own`: variables that the line sets, with which what only reads is free; None: it is
+        not.
+        """
         subject, wrappers = command.source, list[str]()
         look.budget.step(2)
         hidden = False
@@ -434,12 +441,14 @@ class Permissions:
             command = inner
         else:
             raise TooMuchToJudge(f"{MOST_WRAPPERS} or more other programs come before it")
-        reads, why = read_unasked(command, wrappers, folders, self._keeping, look) if free else (None, "")
+        reads, why = None, ""
+        if own is not None:
+            reads, why = read_unasked(command, wrappers, folders, self._keeping, look, own)
         if reads is not None and not why:
-            if reads.along:
-                return Finding(subject, Decision.ALLOW, None, "it changes nothing", neutral=True)
             return Finding(subject, Decision.ALLOW, None, READS_ONLY, reads=reads)
         found = self._by_itself(command, folders, look, depth, subject, hidden=hidden)
+        if found.neutral:
+            return replace(found, doubt=why)
         return replace(found, why=why) if why and found.decision is Decision.ASK else found
 
     def _by_itself(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from tui_agent.permissions.commands import SimpleCommand, Word
 from tui_agent.permissions.programs import sets_harmlessly, tables
@@ -26,8 +27,8 @@ class Reads:
     """Git does it, whose settings may name programs."""
     opens: tuple[Word, ...] = ()
     """Of its words, those that may be files."""
-    along: bool = False
-    """It looks at nothing and only goes along with what does."""
+    variables: frozenset[str] = frozenset()
+    """Those that it prints."""
 
 
 _BUILTINS = frozenset({"echo", "pwd", "true", "false", ":", "test", "[", "type", "printf", "command"})
@@ -39,7 +40,9 @@ _PLAIN = frozenset({
     "grep", "egrep", "fgrep", "pwd",
 })  # fmt: skip
 """No option of theirs writes, runs or sends: the manuals of coreutils, grep, debianutils and bash."""
-_ALONG = frozenset({"echo", "true", "false", ":"})
+_SAYS = frozenset({"echo", "true", "false", ":"})
+"""They open no file, whatever their words; a wildcard lists names."""
+_VARIABLE = re.compile(r"\$\{?#?([A-Za-z_]\w*)")
 _VERSIONS = re.compile(
     r"(?:python|pypy)[\d.]*|node|ruby|perl|gcc|g\+\+|clang|make|cmake|git|bash|sed|grep|rg|jq"
 )
@@ -95,9 +98,11 @@ def reads_only(command: SimpleCommand) -> Reads | None:
     if special is not None:
         files = special(texts)
         opened = () if files is None else tuple(word for word in rest if word.text in files)
-        return None if files is None else Reads(program, opens=opened, along=name in _BUILTINS)
-    if name in _ALONG:
-        return Reads(program, along=True)
+        return None if files is None else Reads(program, opens=opened)
+    if name in _SAYS:
+        names = tuple(word for word in rest if word.kind == "glob")
+        found = (_VARIABLE.findall(word.text) for word in rest if word.kind == "unknown")
+        return Reads(program, opens=names, variables=frozenset(chain.from_iterable(found)))
     if len(texts) == 1 and texts[0] in {"--version", "-V"} and _VERSIONS.fullmatch(name):
         return Reads(name)
     if name in _PLAIN:

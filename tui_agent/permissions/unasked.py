@@ -13,6 +13,10 @@ from tui_agent.permissions.readers import Reads, reads_only
 from tui_agent.permissions.rules import PermissionRule
 
 _OF_THE_SHELL = frozenset({"", "command", "builtin", "time"})
+_HARMLESS = frozenset(
+    {"PWD", "OLDPWD", "HOME", "USER", "SHELL", "PATH", "LANG", "UID", "EUID", "RANDOM", "SECONDS"}
+)
+"""Variables that hold no secret."""
 _MOST_LOOKED_AT = 3_000
 """Names among which a file is looked for that a rule keeps from being read."""
 
@@ -23,11 +27,16 @@ def read_unasked(
     folders: tuple[str, ...] | None,
     keeping: Sequence[PermissionRule],
     look: Look,
+    own: frozenset[str] = frozenset(),
 ) -> tuple[Reads | None, str]:
-    """Say what a command reads if it does nothing else, and why it asks all the same; "" if it need not."""
+    """Say what a command reads if it does nothing else, and why it asks all the same; "" if it need not. `own`:
+    variables that stand for what the line of commands itself sets.
+    """
     reads = reads_only(command) if len(command.words) <= MOST_SUGGESTED else None
     if reads is None:
         return None, ""
+    if not reads.variables <= own | _HARMLESS:
+        return reads, "it prints a variable that it does not set"
     inside = look.stays(command, folders)
     if folders is None:
         return reads, "it is not known in which folder it runs"

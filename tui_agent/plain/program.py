@@ -34,6 +34,7 @@ from tui_agent.frontend.lines.escalation import attempts_before
 from tui_agent.frontend.lines.outline import outline_line
 from tui_agent.frontend.opening import HISTORY_FILE, LEFT_BY_SIGNAL, WRONG_USAGE, notifications_on
 from tui_agent.frontend.operator import (
+    AFTER_INTERRUPT,
     AnyQuestion,
     ApprovalQuestion,
     ConsoleOperator,
@@ -536,6 +537,8 @@ class PlainConsole:
 
     def _show_gate(self, gate: GateQuestion) -> None:
         self._gate = gate
+        if self.operator.interrupted_in is not None:
+            self.paper.line(AFTER_INTERRUPT)
         self.paper.line(f"Next request: {outline_line(gate.asked)}.")
         self._narration.tell_note(gate.note, "With this note:")
         self.paper.line("Enter or /step sends it, /auto goes on by itself, /note TEXT changes the note.")

@@ -24,6 +24,7 @@ from tui_agent.console.prompt.completion import Completions
 from tui_agent.console.prompt.fields import NEW_LINE_KEYS, TextField
 from tui_agent.console.prompt.pasted import EDITED, PASTED
 from tui_agent.console.terminal.timers import once
+from tui_agent.frontend.operator import AFTER_INTERRUPT
 from tui_agent.frontend.prompt_history import PromptHistory
 
 if TYPE_CHECKING:
@@ -33,10 +34,7 @@ REST = 0.6
 """Seconds without a key after which a draft is looked at."""
 
 IN_A_RUN = "Message for the next step, or type / for commands"
-AFTER_INTERRUPT = "Interrupted. What should it do instead?"
-"""The effect of typing while a run is under way: the message is queued; once the run was interrupted it goes
-on with it.
-"""
+"""The effect of typing while a run is under way: the message is queued."""
 
 
 class Taker(Protocol):

@@ -25,7 +25,7 @@ from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.console.tabs.tab import Commands, HostOf, Standing
 from tui_agent.console.terminal.keys_in_order import is_text
 from tui_agent.console.terminal.redraw import CLOCK
-from tui_agent.core.names import Mode, Phase
+from tui_agent.core.names import Phase
 from tui_agent.frontend.commands.registry import shown_key
 from tui_agent.frontend.opening import HISTORY_FILE, notifications_on
 
@@ -255,14 +255,8 @@ class LiveScreen(DashboardScreen):
 
     async def attach(self, session: Session) -> None:
         """Show this session from now on, and do what was asked for before it was open."""
-        session.subscribe(self._recorded)
         self.live.open(session)
         await self.queue.opened()
-
-    def _recorded(self, _: Event, state: RunState) -> None:
-        if self.live.interrupted and state.session.mode is not Mode.PAUSED and not self.hidden:
-            # The notification on how to go on has been followed.
-            self.app.clear_notifications()
 
     @property
     def state(self) -> RunState | None:
@@ -286,7 +280,7 @@ class LiveScreen(DashboardScreen):
 
     @property
     def questions(self) -> Sequence[AnyQuestion]:
-        return self.live.operator.questions
+        return self.live.questions
 
     @property
     def unused(self) -> bool:

@@ -16,6 +16,7 @@ from tui_agent.terminal_text import one_line
 if TYPE_CHECKING:
     from tui_agent.core.events import Event
     from tui_agent.core.state import RunState
+    from tui_agent.frontend.operator import AnyQuestion
     from tui_agent.session.session import Session
     from tui_agent.tools.mcp.servers import ServerRow
 
@@ -60,6 +61,13 @@ class LiveSession:
     def interrupted(self) -> bool:
         """The operator interrupted the run: a message lets it go on at once."""
         return self.operator.interrupted_in is not None
+
+    @property
+    def questions(self) -> Sequence[AnyQuestion]:
+        """Those that a card asks: after an interruption the prompt alone asks how the run goes on."""
+        operator = self.operator
+        gate = operator.waiting_gate if self.interrupted else None
+        return [question for question in operator.questions if question is not gate]
 
     @property
     def goes_by_itself(self) -> bool:

@@ -63,13 +63,7 @@ class Interrupt(Command["SessionHost"]):
         mode = session.state.session.mode
         host.operator.interrupted_in = Mode.AUTO if mode is Mode.PAUSED else mode
         await session.interrupt()
-        from tui_agent.quantities import counted
-
-        waiting = f" with {counted(len(host.queue), 'queued message')}" if host.queue else ""
-        return (
-            f"Interrupted: a message goes at once, {Auto().shown} goes on{waiting}, "
-            f"{Step().shown} does one step, /stop ends the run."
-        )
+        return ""
 
 
 class SkipWait(Command["SessionHost"]):
@@ -226,8 +220,8 @@ def go(host: SessionHost, mode: Mode) -> str:
 
 
 def _set_mode(host: SessionHost, mode: Mode) -> None:
-    host.session.set_mode(mode)
     host.operator.interrupted_in = None
+    host.session.set_mode(mode)
 
 
 def rewrite_note(host: SessionHost, note: str | None) -> None:
