@@ -155,7 +155,8 @@ async def test_keys_and_arrows_give_the_same_decisions() -> None:
             (["enter"], "once"),
             (["right", "enter"], "session"),
             (["right", "right", "right", "enter", "enter"], "deny"),
-            (["down", "enter"], "always"),
+            (["down", "down", "enter"], "always"),
+            (["left", "left", "left", "left", "enter", "enter"], "deny"),
             (["down", "up", "enter"], "once"),
         ):
             asked = await console.card_for(console.ask())
@@ -374,8 +375,8 @@ def test_long_commands_are_wrapped_at_words_and_numbered_files_show_their_lines(
         text_of(line)
         for line in CardBody(list(subject(f"{command}\n\n(in /w)", {"command": command}))).draw(60, 0)
     ]
-    assert "".join(shown[:-1]) == command
-    assert all(line.endswith((" ", "x")) for line in shown[:-2])
+    assert "".join(shown) == command
+    assert all(line.endswith((" ", "x")) for line in shown[:-1])
     diff = "--- a\n+++ b\n@@ -3,2 +3,3 @@\n x\n-y\n+z\n+" + "\n+" * 40 + "last"
     lines = [text_of(line) for line in CardBody(list(subject(diff, {}))).draw(60, 0)]
     assert lines == ["a → b", " 3  x", " 4 -y", " 4 +z", "⋯ 40 empty lines ⋯", "45 +last"]
@@ -542,8 +543,7 @@ async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_
             asked = console.ask(**rules)
             await console.card_appears()
             await console.pilot.pause()
-            assert ("till the end of the session" in console.shown()) is not bool(rules)
-            assert ("… in this folder for good" in console.shown()) is not bool(rules)
+            assert ("a this session   w for good" in console.shown()) is not bool(rules)
             asked.cancel()
             await console.until(lambda: console.card is None)
         asked = console.ask(others=(("bash(make *)",), ("bash",)))
@@ -559,7 +559,7 @@ async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_
         assert "bash: every command, whatever it does" in console.shown()
         await console.press("c", "enter", "c", "enter")
         assert "● a, w and g allow bash(make *)" in console.shown()
-        assert 'a all "make …" till the end of the session' in console.shown()
+        assert 'a all "make …" this session' in console.shown()
         assert "a until the session ends, w in this folder for good, g in every folder" in console.shown()
         await console.choose("g")
         await console.until(asked.done)
@@ -596,25 +596,42 @@ async def test_the_card_of_a_command_says_where_it_runs_and_what_it_reaches_and_
     async with live((60, 20)) as console:
         for reaches in ((), REACHES):
             asked = console.ask(
-                place="~/shop · sandbox: no network", rules=("bash(make *)",), reaches=reaches
+                place="~/shop · sandbox: no network",
+                input={"command": "make"},
+                preview="make\n\n(for at most 120 s)",
+                rules=("bash(make *)",),
+                reaches=reaches,
             )
             await console.card_takes_keys()
             shown = console.shown()
-            assert "in ~/shop · sandbox: no network" in shown
+            assert "in ~/shop · sandbox: no network · at most 120 s" in shown
             assert ("its words name nothing outside of this folder" in shown) is not bool(reaches)
             assert ("DANGER: it runs what it downloads" in shown) is bool(reaches)
             assert console.card.has_class("-danger") is bool(reaches)
             if not reaches:
-                for choice in (
-                    "y once",
-                    'a all "make …" till the end of the session',
-                    "w … in this folder for good",
-                    "n no",
-                ):
+                for choice in ("y once", 'a all "make …" this session', "w for good", "n no", "? more"):
                     assert choice in shown, "an ordinary command's card is seen whole"
                 assert "more line" not in shown
             asked.cancel()
             await console.until(lambda: console.card is None)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (100, 30), (120, 40)])
+async def test_the_choices_of_an_approval_take_a_line_and_the_rarer_ones_come_with_the_small_print(
+    size: tuple[int, int],
+) -> None:
+    async with live(size) as console:
+        asked = await console.card_for(console.ask(place="~/shop", others=(("bash(make *)",),)))
+        choices = console.app.screen.query_one(Choices)
+        assert choices.size.height == 1
+        assert " y once   a this session   w for good   n no   ? more " in console.shown()
+        assert "everywhere" not in console.shown()
+        await console.choose("e")
+        await console.press("escape")
+        assert not asked.done(), "a key that is not shown works all the same"
+        await console.choose("question_mark")
+        for choice in ("e edit", "g … everywhere", "c other rule"):
+            assert choice in console.shown()
 
 
 async def test_a_rule_that_does_not_fit_on_its_choice_is_read_before_it_is_accepted() -> None:
@@ -667,7 +684,7 @@ async def test_esc_takes_a_mark_and_a_chosen_rule_back_before_it_leads_away() ->
         assert "● a, w and g allow bash(make *)" in console.shown()
         await console.press("escape")
         assert console.in_card
-        assert "a this command till" in console.shown()
+        assert "a this session" in console.shown()
         await console.press("w", "escape")
         assert console.in_card
         assert "▸" not in console.shown()
@@ -775,7 +792,7 @@ async def test_a_rule_that_was_chosen_does_not_survive_esc() -> None:
             assert "● a, w and g allow bash: every command" in console.shown()
             for key in away:
                 await console.press(key)
-            assert "a this command till" in console.shown()
+            assert "a this session" in console.shown()
             await console.choose("a")
             await console.until(asked.done)
             assert (asked.result().decision, asked.result().rules) == ("session", ())

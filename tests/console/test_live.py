@@ -349,7 +349,7 @@ async def test_an_interruption_is_said_once_and_the_next_request_has_a_card_once
         console.session.start()
         await console.press("escape")
         waiting = console.gate("A note.")
-        await console.until(lambda: "F5 auto  F10 step" in console.shown())
+        await console.until(lambda: "F5 auto  F10 step  F2 panes" in console.shown())
         assert console.shown().count("Interrupted") == 1
         assert "Next request" not in console.shown()
         assert not console.remarks()

@@ -222,6 +222,47 @@ async def test_a_message_that_is_typed_at_an_approval_reaches_the_prompt_whole_a
             desk.prompted = prompt.value = ""
 
 
+@pytest.mark.parametrize("answers", ANSWERS)
+async def test_a_burst_behind_a_yes_or_no_that_acts_at_once_arrives_whole(answers: int) -> None:
+    asked = ApprovalAsked(
+        id="a", call_id="c", tool="bash", input={"command": "make"}, preview="make", rules=("bash(make)",)
+    )
+    chance = random.Random("bursts")
+    desk = Desk(lambda: ApprovalCard(ApprovalQuestion(asked)))
+    async with desk.run_test() as pilot:
+        prompt, choices = desk.query_one("#prompt", LineField), desk.card.query_one(Choices)
+        field = desk.card.query_one(AnswerField)
+        desk.card.stood_quiet = lambda: True
+        desk.card.fit(24, 80)  # all of the subject is in sight
+        await pilot.pause()
+        said = ["no, use pip", "nyet", "nn", "never yes", "yes", "yn", "yy, go on"]
+        said += [chance.choice("yn") + text_of(typed(chance)) for _ in range(answers)]
+        for text in said:
+            prompt.focus()
+            await pilot.pause()
+            choices.focus()
+            await pilot.pause()
+            for some in chunks(list(text), chance):
+                desk.send(some)
+                await pilot.pause()
+            if text.startswith("n"):
+                await until(pilot, lambda text=text: field.whole_text.split() == text.split())
+                assert desk.replies == []
+                desk.send(["\r"])
+                await until(pilot, lambda: desk.replies)
+                assert (desk.replies[0].decision, desk.replies[0].reason.split()) == ("deny", text.split())
+                field.value = ""
+                desk.card.remove_class("-denying")
+            else:
+                await until(
+                    pilot,
+                    lambda text=text: (desk.prompted + prompt.whole_text).split() == text[1:].split(),
+                )
+                assert [reply.decision for reply in desk.replies] == ["once"]
+            desk.replies.clear()
+            desk.prompted = prompt.value = ""
+
+
 async def test_at_any_speed_no_is_the_first_letter_of_its_reason_and_all_else_is_a_message() -> None:
     """By a clock that only the test turns: at 10 words a minute every letter comes after a second of quiet."""
     asked = ApprovalAsked(

@@ -128,6 +128,9 @@ def in_short(texts: Sequence[str]) -> str:
     return "; ".join(in_words(rule) for rule in rules)
 
 
+THIS_COMMAND = "this command"
+
+
 def called(texts: Sequence[str]) -> str:
     """Name what rules that allow cover, as short as a choice needs it: `all "pytest …"`, `this command`."""
     rules = [parse_rule(Decision.ALLOW, text, "") for text in texts]
@@ -138,7 +141,7 @@ def called(texts: Sequence[str]) -> str:
     if all(rule.tool == COMMAND_TOOL for rule in rules):
         patterns = [rule.pattern or "" for rule in rules]
         if not _has_family(patterns):
-            return "this command"
+            return THIS_COMMAND
         return "all " + ", ".join(f'"{re.sub(r" [*]{1,2}$", " …", one)}"' for one in patterns)
     return "; ".join(in_words(rule) for rule in rules)
 

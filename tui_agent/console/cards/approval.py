@@ -61,8 +61,12 @@ class ApprovalCard(Card):
         yield ArgumentsEditor(asked.input)
 
     def _may_act_at_once(self, key: str) -> bool:
-        """Yes and no, if nobody can be in the middle of a text. No is the first letter of its reason, too."""
-        acts = key in _AT_ONCE and self.stood_quiet()
+        """Yes and no, if nobody can be in the middle of a text. No is the first letter of its reason, too. Yes waits
+        for Enter while there is more to read.
+        """
+        acts = (
+            key in _AT_ONCE and self.armed and self.stood_quiet() and (key == "n" or not self._subject_unseen)
+        )
         self._begun = key if acts else ""
         return acts
 
@@ -85,7 +89,8 @@ class ApprovalCard(Card):
     def _choose(self, offer: int) -> None:
         self._offer = offer
         asked, rules = self.question.asked, self._offers[offer]
-        self.query_one(Choices).rename(list(choices(asked, rules)))
+        offered = [choice._replace(rare=choice.rare and not self._opened) for choice in choices(asked, rules)]
+        self.query_one(Choices).rename(offered)
         body = self.query_one(CardBody)
         body.remark(list(small_print(asked, rules, offer)) if self._opened else [])
         body.redraw()

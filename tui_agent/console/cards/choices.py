@@ -130,20 +130,34 @@ class Choices(Widget, can_focus=True):
         """Go to the choice before or behind this one."""
         self._off = False
         self.mark("")
-        self.chosen = (self.chosen + step) % len(self.choices)
+        places = self._laid_out(self.size.width)[1]
+        there = [number for number, place in enumerate(places) if place.end > place.start]
+        self.chosen = min(
+            there, key=lambda number: (number - self.chosen) * step % len(places) or len(places)
+        )
         self.refresh()
 
-    def _laid_out(self, width: int) -> list[ChipPlace]:
-        full = [min(width, cell_len(f" {choice.key} {choice.label} ")) for choice in self.choices]
-        short, shorter = (
-            [min(length, max(6, most)) for length in full] for most in (width // 3, (width + 2) // 4)
-        )
-        bare = [cell_len(choice.key) + 2 for choice in self.choices]
-        places = flow(full, width)
-        for lengths in (short, shorter, bare):
-            if self._rows and height(places) > self._rows:
-                places = flow(lengths, width)
-        return places
+    def _laid_out(self, width: int) -> tuple[list[str], list[ChipPlace]]:
+        """Give labels and places on as few lines as can be: labels are short, the rare ones are left out, and if the
+        rows are too few, labels are cut, then left out.
+        """
+        long = [choice.label for choice in self.choices]
+        short = [choice.short or choice.label for choice in self.choices]
+        brief = self._lengths(short, width)
+        usual = [0 if choice.rare else length for choice, length in zip(self.choices, brief, strict=True)]
+        tried = [(long, flow(self._lengths(long, width), width)), (short, flow(brief, width))]
+        tried += [(short, flow(usual, width))]
+        best = min(tried, key=lambda one: height(one[1]))
+        if not self._rows or height(best[1]) <= self._rows:
+            return best
+        cut = flow([min(length, max(6, width // 3)) for length in usual], width)
+        bare = flow([cell_len(choice.key) + 2 for choice in self.choices], width)
+        return short, cut if height(cut) <= self._rows else bare
+
+    def _lengths(self, labels: Sequence[str], width: int) -> list[int]:
+        """Count the cells of the choices with these labels."""
+        chips = (f" {choice.key} {label} " for choice, label in zip(self.choices, labels, strict=True))
+        return [min(width, cell_len(chip)) for chip in chips]
 
     def render(self) -> Content:
         """The choices; the chosen one stands out while the card can be answered."""
@@ -157,6 +171,9 @@ class Choices(Widget, can_focus=True):
             words = "bold $text" if current else "$muted" if self.dim else "$foreground"
             key = "bold $text" if current else "$muted" if self.dim else "bold $accent"
             room = place.end - place.start - cell_len(choice.key) - 1
+            if room < 0:
+                chips.append(Content(""))
+                continue
             label = Content(f" {words_of} " if room > 1 else " ").truncate(room, ellipsis=True)
             chips.append(
                 Content.assemble(
@@ -208,6 +225,7 @@ class Choices(Widget, can_focus=True):
         if choice is None or self._letter or self._typed_on:
             self._stray(character)
         elif self._at_once(key):
+            self._typed_on = True
             self._pick(choice)
         else:
             self.mark(key)
@@ -238,8 +256,8 @@ class Choices(Widget, can_focus=True):
         line, start, _ = places[self.chosen]
         there = [
             (abs(column - start), number)
-            for number, (other, column, _) in enumerate(places)
-            if other == line + step
+            for number, (other, column, end) in enumerate(places)
+            if other == line + step and end > column
         ]
         if there:
             self.chosen = min(there)[1]

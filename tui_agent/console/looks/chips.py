@@ -22,14 +22,14 @@ class ChipPlace(NamedTuple):
 
 
 def flow(lengths: Iterable[int], width: int) -> list[ChipPlace]:
-    """The places of pieces of these lengths, a column apart."""
+    """The places of pieces of these lengths, a column apart. One without a length takes no room."""
     places: list[ChipPlace] = []
     line = column = 0
     for length in lengths:
-        if column and column + length > width:
+        if length and column and column + length > width:
             line, column = line + 1, 0
         places.append(ChipPlace(line, column, column + length))
-        column += length + 1
+        column += length + 1 if length else 0
     return places
 
 

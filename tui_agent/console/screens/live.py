@@ -384,7 +384,7 @@ class LiveScreen(DashboardScreen):
         parts.prompt.say_approval(str(state.session.approve or settings.approve))
         now = self.time_of(state)
         self.status.still = self.status.left_open = still = state.running and not live.running
-        self.status.held = bool(self.questions) or self._caption_waits
+        self.status.held = bool(live.operator.questions) or self._caption_waits
         with self.app.batch_update():
             self.dashboard.show(state, now, still=still)
             self.status.show(state, now)
@@ -466,7 +466,8 @@ class LiveScreen(DashboardScreen):
                 ),
             )
         if self.running:
-            under_way = self.state is not None and self.state.running
+            waits = self.live.operator.waiting_gate is not None
+            under_way = self.state is not None and self.state.running and not waits
             yield "interrupt" if under_way else "", partial(self.commands.run, "interrupt")
 
     def _go_back(self) -> None:

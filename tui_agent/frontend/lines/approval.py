@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tui_agent.core.tool_facts import COMMAND_TOOL
 from tui_agent.frontend.lines.glyphs import EMPTY, FULL
 from tui_agent.frontend.lines.passages import GAP, Choice, Passage, diff_passages, numbered
-from tui_agent.permissions.offers import called, examples, in_short, rules_in_words
+from tui_agent.permissions.offers import THIS_COMMAND, called, examples, in_short, rules_in_words
 from tui_agent.terminal_text import one_line, revealed_line
 
 if TYPE_CHECKING:
@@ -70,8 +70,10 @@ _LONGEST_RULE = 60
 
 def about(asked: ApprovalAsked) -> Iterable[Passage]:
     """Say in which place the call happens, what it reaches, and why it is asked about if that is more than the mode."""
-    if asked.place:
-        yield Passage(f"in {revealed_line(asked.place)}", "muted")
+    where = f"in {asked.place}" if asked.place else ""
+    limit = _behind_command(asked.preview, asked.input).strip("()").removeprefix("for ")
+    if where or limit:
+        yield Passage(revealed_line(" · ".join(filter(None, (where, limit)))), "muted")
     for one in asked.reaches:
         yield Passage(_SAID[one.kind].format(revealed_line(one.text)), _ROLES[one.kind])
     if asked.place and not asked.reaches and asked.tool == COMMAND_TOOL:
@@ -89,19 +91,22 @@ def is_dangerous(asked: ApprovalAsked) -> bool:
 
 
 def choices(asked: ApprovalAsked, rules: Sequence[str]) -> Iterable[Choice]:
-    """List the ways to answer; `rules` are those that the lasting ones leave behind, () for none."""
+    """List the ways to answer; `rules` are those that the lasting ones leave behind, () for none. The rarer ones come
+    last, and are left out if there is no room for them.
+    """
     yield Choice("y", "once", "once")
     if rules:
         name = called(rules)
         short = name if len(name) <= _LONGEST_RULE else f"{name[:_LONGEST_RULE]}…"
         till = f"{short} till the end of the session"
-        yield Choice("a", till, "session", lasting=True, short=f"{short} this session")
-        yield Choice("w", "… in this folder for good", "always", lasting=True, short="… here for good")
+        here = "this session" if name == THIS_COMMAND else f"{short} this session"
+        yield Choice("a", till, "session", lasting=True, short=here)
+        yield Choice("w", "… in this folder for good", "always", lasting=True, short="for good")
         yield Choice("n", "no", "deny")
-        yield Choice("e", "edit", "edit")
-        yield Choice("g", "… everywhere", "everywhere", lasting=True)
-        yield from [Choice("c", "other rule", "other")] if asked.others else []
         yield Choice("?", "more", "more")
+        yield Choice("e", "edit", "edit", rare=True)
+        yield Choice("g", "… everywhere", "everywhere", lasting=True, rare=True)
+        yield from [Choice("c", "other rule", "other", rare=True)] if asked.others else []
         return
     yield Choice("n", "no", "deny")
     yield Choice("e", "edit", "edit")
@@ -125,7 +130,8 @@ def small_print(asked: ApprovalAsked, rules: Sequence[str], number: int) -> Iter
     if offers:
         more = " · c chooses another rule" if asked.others else ""
         yield Passage(
-            f"a until the session ends, w in this folder for good, g in every folder{more}", "muted"
+            f"a until the session ends, w in this folder for good, g in every folder{more} · e edits the call first",
+            "muted",
         )
 
 
@@ -134,8 +140,6 @@ def subject(preview: str, arguments: Mapping[str, Any]) -> Iterable[Passage]:
     command = arguments.get("command")
     if isinstance(command, str) and command and preview.startswith(command):
         yield from numbered(command)
-        rest = preview[len(command) :].strip("\n")
-        yield from [Passage(rest, "muted")] if rest else []
     elif preview:
         yield from diff_passages(preview.rstrip("\n"))
     hidden = {name: value for name, value in arguments.items() if not _shown(value, preview)}
@@ -153,6 +157,13 @@ def subject(preview: str, arguments: Mapping[str, Any]) -> Iterable[Passage]:
             yield Passage(f"{label}: {text}", "code", verbatim=True)
     if not hidden and not preview:
         yield Passage("No arguments.", "muted")
+
+
+def _behind_command(preview: str, arguments: Mapping[str, Any]) -> str:
+    """Give what a preview says of a command behind its words: how long it may run."""
+    command = arguments.get("command")
+    whole = isinstance(command, str) and command and preview.startswith(command)
+    return preview[len(command) :].strip("\n") if whole else ""
 
 
 def _shown(value: object, preview: str) -> bool:

@@ -123,7 +123,7 @@ def blanks_said(text: str) -> str:
 
 class Choice(NamedTuple):
     """A choice: the key that takes it, its label, and its value. `lasting`: it leaves a rule behind. `short`: a label
-    that says the same in less room.
+    that says the same in less room. `rare`: it is shown if there is room.
     """
 
     key: str
@@ -131,6 +131,7 @@ class Choice(NamedTuple):
     value: str
     lasting: bool = False
     short: str = ""
+    rare: bool = False
 
 
 def is_plain(value: object) -> bool:
