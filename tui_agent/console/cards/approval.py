@@ -61,12 +61,8 @@ class ApprovalCard(Card):
         yield ArgumentsEditor(asked.input)
 
     def _may_act_at_once(self, key: str) -> bool:
-        """Yes and no, if nobody can be in the middle of a text. No is the first letter of its reason, too. Yes waits
-        for Enter while there is more to read.
-        """
-        acts = (
-            key in _AT_ONCE and self.armed and self.stood_quiet() and (key == "n" or not self._subject_unseen)
-        )
+        """Yes and no, if nobody can be in the middle of a text. No is the first letter of its reason, too."""
+        acts = key in _AT_ONCE and self.armed and self.stood_quiet()
         self._begun = key if acts else ""
         return acts
 
@@ -116,6 +112,8 @@ class ApprovalCard(Card):
             self._open()
         elif self.shows_all(subject_alone=value not in LASTING):
             self._reply(value)
+        else:
+            self.query_one(Choices).listen()
 
     def on_choices_stray(self, event: Choices.Stray) -> None:
         """What is typed behind a no that acted at once is its reason, also before its field has the keys."""

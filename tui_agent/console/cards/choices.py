@@ -113,6 +113,10 @@ class Choices(Widget, can_focus=True):
         self.refresh()
         self.post_message(self.Marked(self.current if key else None))
 
+    def listen(self) -> None:
+        """Take the next key for a choice: the last one took none after all."""
+        self._typed_on = False
+
     def rename(self, choices: Sequence[Choice]) -> None:
         """Give the choices other words; their keys stay."""
         self.choices = tuple(_safe(choice) for choice in choices)

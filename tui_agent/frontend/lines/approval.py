@@ -162,8 +162,9 @@ def subject(preview: str, arguments: Mapping[str, Any]) -> Iterable[Passage]:
 def _behind_command(preview: str, arguments: Mapping[str, Any]) -> str:
     """Give what a preview says of a command behind its words: how long it may run."""
     command = arguments.get("command")
-    whole = isinstance(command, str) and command and preview.startswith(command)
-    return preview[len(command) :].strip("\n") if whole else ""
+    if isinstance(command, str) and command and preview.startswith(command):
+        return preview[len(command) :].strip("\n")
+    return ""
 
 
 def _shown(value: object, preview: str) -> bool:
