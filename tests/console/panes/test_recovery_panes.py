@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -640,6 +641,24 @@ async def test_the_status_line_gives_up_detail_before_fields_and_the_light_ones_
         assert part in narrow
     for part in ("step 6 of 50", "19.7k tok", "/min", "▰"):
         assert part not in narrow
+
+
+async def test_the_meter_says_how_much_of_the_window_the_newest_request_took() -> None:
+    story = Story().run("Look.").add(events.ModelWindowLearned(model="gpt-5-mini", tokens=200_000))
+    async with Stage(StatusLine).run_test(size=(180, 3)) as pilot:
+        app: Any = pilot.app
+        for prompt, said in (
+            (None, ""),
+            (11_000, "ctx ▱▱▱▱▱ 11k of 200k"),
+            (100_000, "ctx ▰▰▱▱▱ 100k of 200k"),
+            (250_000, "ctx ▰▰▰▰▰ 250k of 200k"),
+        ):
+            metrics = replace(story.state.metrics, last_prompt_tokens=prompt)
+            app.show(replace(story.state, metrics=metrics), story.now)
+            await pilot.pause()
+            shown = text_of_pane(app.query_one(StatusLine))
+            assert said in shown
+            assert ("ctx" in shown) is bool(said)
 
 
 async def test_an_idle_console_is_ready_and_names_the_model_of_the_next_run() -> None:

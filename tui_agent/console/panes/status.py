@@ -148,7 +148,7 @@ def _context(state: RunState) -> _Field:
     share = min(1.0, used / room)
     cells = round(share * CELLS)
     bar = "▰" * cells + "▱" * (CELLS - cells)
-    said = f"{compact(used)} of {compact(room)}"
+    said = f"{compact(used)} of {compact(room)}".replace(".0", "")
     forms = [f"ctx {bar} {said}", f"ctx {said}", f"ctx {share:.0%}"]
     return _Field(6, forms, "warn" if share >= NEARLY_FULL else "")
 
