@@ -326,6 +326,7 @@ class PlainConsole:
             self._work.cancel()
             self.paper.line("Cancelled. Ctrl+C again leaves.")
         elif session.running and self._gate is None and self._commands is not None:
+            self.paper.line(AFTER_INTERRUPT)
             self._commands.run("interrupt")
         else:
             self.paper.line("Ctrl+C again leaves; the session is kept.")
@@ -537,8 +538,6 @@ class PlainConsole:
 
     def _show_gate(self, gate: GateQuestion) -> None:
         self._gate = gate
-        if self.operator.interrupted_in is not None:
-            self.paper.line(AFTER_INTERRUPT)
         self.paper.line(f"Next request: {outline_line(gate.asked)}.")
         self._narration.tell_note(gate.note, "With this note:")
         self.paper.line("Enter or /step sends it, /auto goes on by itself, /note TEXT changes the note.")
