@@ -29,7 +29,7 @@ approve = "ask"
 [[turns]]
 when = { user = "build" }
 text = "I build\u001b]0;owned\u0007 it.\nThen I look."
-calls = [{ tool = "bash", args = { command = "for i in 1 2; do echo out $i; sleep 0.2; done" } }]
+calls = [{ tool = "bash", args = { command = "for i in 1 2; do echo out $i; sleep 0.2; done; touch made" } }]
 
 [[turns]]
 calls = [{ tool = "ask_operator", args = { question = "Which port?", options = ["8080", "9090"] } }]
@@ -107,7 +107,12 @@ def test_a_person_works_in_lines(terminal: Terminal) -> None:
     terminal.send("/context\n")
     said(terminal, "Nothing was said yet: the first request decides.")
     terminal.send("build it\n")
-    said(terminal, "Allow bash?", "for i in 1 2; do echo out $i; sleep 0.2; done", "reads it again.\r\n> ")
+    said(
+        terminal,
+        "Allow bash?",
+        "for i in 1 2; do echo out $i; sleep 0.2; done; touch made",
+        "reads it again.\r\n> ",
+    )
     answer(terminal, "what?\n")
     said(terminal, "This does not answer the question")
     terminal.send("y\n")
