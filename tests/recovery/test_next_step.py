@@ -212,41 +212,44 @@ def test_after_ten_steps_the_same_failures_weigh_less_for_a_model_that_did_well(
     assert max(early) - min(early) < 0.15, "one step says little about a model"
 
 
-def test_a_number_is_stated_only_where_it_holds_for_strong_and_weak_models() -> None:
-    well, stuck = after([ok()]), after(*([fail(str(number))] for number in range(9)))
-    early = after([fail("a")], [fail("b", "two")])
-    assert (well.outlook, early.outlook, stuck.outlook) == (Outlook.LIKELY, Outlook.OPEN, Outlook.UNLIKELY)
-    assert (well.stated, early.stated, stuck.stated) == (well.chance, None, stuck.chance)
+def test_a_number_is_stated_only_after_a_stall_in_which_no_step_has_ever_worked() -> None:
+    failures = [[fail(str(number))] for number in range(9)]
+    well, stuck = after([ok()]), after(*failures)
+    early, once = after(*failures[:2]), after([ok("a")], *failures)
+    assert [state.outlook for state in (well, early, once)] == [Outlook.OPEN] * 3
+    assert (stuck.outlook, stuck.stated) == (Outlook.UNLIKELY, stuck.chance)
+    assert once.stated is None, "in set-up runs that did something a third of such steps succeeds"
     assert (NextStep().outlook, NextStep().stated) == (Outlook.UNKNOWN, None)
+    assert after(*failures, state=well.next_run()).stated is None, "the record of the model stays"
 
 
 def test_the_words_say_what_is_known_and_a_number_only_with_what_it_rests_on() -> None:
-    likely = after([ok()])
-    assert likely.words == f"90 in 100 next steps work, in {likely.samples:,} recorded cases like this"
-    assert likely.samples > 1_000
-    assert after([ok()], [fail("b")]).words == ""
+    assert after([ok()]).words == after([ok()], [fail("b")]).words == ""
     words = after(*([fail(str(number))] for number in range(9))).words
-    assert re.fullmatch(r"\d in 100 next steps work, in [\d,]+ recorded cases like this", words)
-    rare = NextStep(chance=0.01, stall=4, cause=Cause.INFRASTRUCTURE, successes=1_000)
-    assert rare.words == "1 in 100 next steps work, by the recorded runs"
+    assert re.fullmatch(
+        r"no step of 9 has worked: about \d in 100 next steps do then, in [\d,]+ recorded cases like this",
+        words,
+    )
+    rare = NextStep(chance=0.01, stall=4, cause=Cause.FORM, failures=5)
+    assert rare.words == "no step of 5 has worked: about 1 in 100 next steps do then, by the recorded runs"
 
 
-def test_a_low_chance_that_is_stated_holds_in_every_set_of_recorded_runs() -> None:
-    """Below a half, over sets of thirty such steps and more: .31 was stated once where .59 of the steps succeeded."""
+def test_a_chance_that_is_stated_holds_in_every_set_of_recorded_runs() -> None:
+    """.05 was stated once in set-up runs, where a third of such steps succeeds."""
     by_set: dict[str, list[tuple[float, int, int]]] = {}
     with (ROOT / "docs/lab/next_step/data.csv").open(newline="") as file:
         for row in csv.DictReader(file):
             known = {name: int(row[name]) for name in Cell._fields if name != "cause"}
-            estimate = Cell(**known, cause=Cause(row["cause"])).chance
-            if estimate < 0.5 and NextStep(chance=estimate).stated is not None:
-                counts = estimate, int(row["steps"]), int(row["successes"])
+            cell = Cell(**known, cause=Cause(row["cause"]))
+            if cell.barren and cell.chance < table.HOLDS_BELOW:
+                counts = cell.chance, int(row["steps"]), int(row["successes"])
                 by_set.setdefault(row["source"], []).append(counts)
     found = {
         name: (steps, sum(row[0] * row[1] for row in rows) / steps, sum(row[2] for row in rows) / steps)
         for name, rows in by_set.items()
-        if (steps := sum(row[1] for row in rows)) >= 30
+        if (steps := sum(row[1] for row in rows)) >= 10
     }
-    assert len(found) >= 3
+    assert len(found) >= 6
     wrong = {name: one for name, one in found.items() if abs(one[1] - one[2]) > 0.15}
     assert wrong == {}
 

@@ -177,9 +177,15 @@ def test_a_repetition_counts_among_the_last_three_errors_only() -> None:
     assert levels == ["guide", "guide", "guide", "pivot", "guide", "guide", "guide", "guide"]
 
 
-@pytest.mark.parametrize(("limit", "level"), [(0.0, "guide"), (1.0, "pivot")])
-def test_a_stall_without_a_repetition_needs_a_low_chance(limit: float, level: str) -> None:
-    player = Player(preset("combined", pivot_chance=limit, streak="off"))
+@pytest.mark.parametrize(
+    ("limit", "worked", "level"), [(0.05, False, "pivot"), (0.0, False, "guide"), (1.0, True, "guide")]
+)
+def test_a_stall_without_a_repetition_needs_a_low_chance_and_that_no_step_has_worked(
+    limit: float, worked: bool, level: str
+) -> None:
+    player = Player(preset("combined", streak="off", pivot_chance=limit))
+    if worked:
+        player.batch(ok())
     for number, error in enumerate(OTHERS[:4]):
         player.batch({**fail(f"{number}", "bash"), "error": error})
     assert player.level == level

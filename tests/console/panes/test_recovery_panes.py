@@ -367,7 +367,7 @@ def repeating(*errors: str, changed: bool = False) -> Story:
                 "- read_file failed: error i",
                 "- read_file failed: error h",
                 "- 7 other failures open",
-                r"- \d in 100 next steps work, in [\d,]+ recorded cases like this",
+                r"- no step of 9 has worked: about \d in 100 next steps do then, in [\d,]+ recorded cases like this",
             ],
         ),
         (backing_off, "0.20 ↘", ["- the model does not answer: rate limit, 2 failed calls in a row"]),

@@ -54,7 +54,8 @@ class CognitionParameters(Parameters):
     pivot_errors: Count = 3
     """PIVOT under `chance` needs two errors that have been seen before, in their shape, among so many of the newest."""
     pivot_chance: Share = 0.05
-    """PIVOT under `chance` when the next step is less likely to succeed than this, whatever the errors are."""
+    """PIVOT under `chance` when the next step is stated to be less likely to succeed than this, whatever the errors
+    are."""
     confidence_start: Share = 0.3
     """Confidence at the start of a run."""
     confidence_up: Share = 0.1
@@ -236,7 +237,7 @@ class CognitiveState(Detector[CognitionParameters]):
         stalled = self.stall >= policy.stall_threshold
         crowded = self._crowded(policy)
         if policy.cognition == "chance":
-            going_wrong = self._goes_round or self._unlikely(policy)
+            going_wrong = any(self.repeated) or self.unlikely(policy)
             return Strategy.PIVOT if crowded or (stalled and going_wrong) else Strategy.CONTINUE
         if self.confidence >= policy.confidence_threshold and not self.uncertainties:
             return Strategy.CONCLUDE
@@ -244,14 +245,10 @@ class CognitiveState(Detector[CognitionParameters]):
             return Strategy.DEGRADE if self.confidence < policy.degrade_threshold else Strategy.PIVOT
         return Strategy.DEGRADE if crowded else Strategy.CONTINUE
 
-    @property
-    def _goes_round(self) -> bool:
-        """Two of the newest errors had been seen before: one may be chance."""
-        return sum(self.repeated) > 1
-
-    def _unlikely(self, policy: CognitionParameters) -> bool:
-        chance = self.next_step.chance
-        return chance is not None and chance < policy.pivot_chance
+    def unlikely(self, policy: CognitionParameters) -> bool:
+        """True if a chance is stated for the next step, and it is below the limit."""
+        stated = self.next_step.stated
+        return stated is not None and stated < policy.pivot_chance
 
     def _crowded(self, policy: CognitionParameters) -> bool:
         # If the form has a ladder of its own, names of tools that do not exist end nothing here.
@@ -272,8 +269,8 @@ class CognitiveState(Detector[CognitionParameters]):
             case Strategy.PIVOT if policy.cognition == "chance" and self._crowded(policy):
                 reason = f"{len(self.uncertainties)} open uncertainties"
                 return verdict(Level.PIVOT, Rule.COGNITION_UNCERTAIN, reason)
-            case Strategy.PIVOT if policy.cognition == "chance" and not self._goes_round:
-                reason = f"{stalled}, and the next is unlikely to be one: {self.next_step.chance or 0.0:.2f}"
+            case Strategy.PIVOT if policy.cognition == "chance" and not any(self.repeated):
+                reason = f"{stalled}, and {self.next_step.words}"
                 return verdict(Level.PIVOT, Rule.COGNITION_UNLIKELY, reason)
             case Strategy.PIVOT:
                 why = value if policy.cognition == "walk" else "and the same kind of error again"

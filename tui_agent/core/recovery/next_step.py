@@ -3,7 +3,8 @@
 Its grounds: the stall, the repetition of the last error or call, the kind of failure, and the run's own
 record, which weighs more as it grows. The figures stand in `next_step_table`, the data and the training in
 `docs/lab/next_step`. An outcome that is already known teaches nothing: only a success with something new in
-it, or an operator, raises the chance. If recorded runs of strong and weak models differ, no number is stated.
+it, or an operator, raises the chance. A number is stated only if it held in every recorded set and says more than
+the set's own base rate: after a stall in a run of which no step has succeeded.
 """
 
 from __future__ import annotations
@@ -62,12 +63,10 @@ class Outlook(StrEnum):
     """The forecast for the next step."""
 
     UNKNOWN = "no estimate yet"
-    LIKELY = "likely"
-    """With any model."""
     OPEN = "open"
-    """Strong and weak models differ."""
+    """Recorded sets differ, or the run's own record says as much."""
     UNLIKELY = "unlikely"
-    """With any model."""
+    """In every recorded set."""
 
 
 class Cell(NamedTuple):
@@ -80,6 +79,11 @@ class Cell(NamedTuple):
     cause: Cause
     record: int
     evidence: int = 0
+
+    @property
+    def barren(self) -> bool:
+        """True in the longest stall that is told apart, if no step has succeeded."""
+        return self.stall == LONGEST_STALL and not self.evidence
 
     @property
     def chance(self) -> float:
@@ -100,13 +104,6 @@ class Cell(NamedTuple):
         counts = table.STEPS.get(f"{self.stall} {int(self.repeated)} {self.cause.value}", ())
         place = self.record - LOWEST_RECORD
         return sum(counts[max(0, place - 1) : place + 2])
-
-
-def outlook_of(chance: float) -> Outlook:
-    """The word for a chance: likely or unlikely if it held for every group of recorded sets, else open."""
-    if chance < table.HOLDS_BELOW:
-        return Outlook.UNLIKELY
-    return Outlook.LIKELY if chance >= table.HOLDS_FROM else Outlook.OPEN
 
 
 class Known(NamedTuple):
@@ -152,13 +149,15 @@ class NextStep:
 
     @property
     def stated(self) -> float | None:
-        """The chance if it holds for strong and weak models alike; None if recorded runs differ too much."""
-        return self.chance if self.outlook in {Outlook.LIKELY, Outlook.UNLIKELY} else None
+        """The chance if it held in every recorded set; None if they differ, or it adds nothing to their base rates."""
+        return self.chance if self.outlook is Outlook.UNLIKELY else None
 
     @property
     def outlook(self) -> Outlook:
         """The estimate in one word."""
-        return Outlook.UNKNOWN if self.chance is None else outlook_of(self.chance)
+        if self.chance is None:
+            return Outlook.UNKNOWN
+        return Outlook.UNLIKELY if self.cell.barren and self.chance < table.HOLDS_BELOW else Outlook.OPEN
 
     @property
     def samples(self) -> int:
@@ -167,12 +166,12 @@ class NextStep:
 
     @property
     def words(self) -> str:
-        """Write the chance with what it rests on; empty if no number holds for strong and weak models alike."""
+        """Write the chance and its grounds, from counts; empty if no number is stated."""
         if self.stated is None:
             return ""
         share = min(99, max(1, round(100 * self.stated)))
         rests = f"in {self.samples:,} recorded cases like this" if self.samples else "by the recorded runs"
-        return f"{share} in 100 next steps work, {rests}"
+        return f"no step of {self.failures} has worked: about {share} in 100 next steps do then, {rests}"
 
     # --- folding ---------------------------------------------------------------------------------------------
 

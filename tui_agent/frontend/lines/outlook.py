@@ -2,8 +2,7 @@
 proven.
 
 The confidence is FunnelCanary's, which is counted under every policy. The chance that the next step works is an
-estimate from recorded runs: it stands among what speaks for or against, and only if it holds for strong and weak
-models alike.
+estimate from recorded runs: it stands among what speaks against, and only if it held in every recorded set.
 """
 
 from __future__ import annotations
@@ -198,17 +197,12 @@ def _still_fails(state: RunState, incident: Incident) -> str:
 
 def in_favour(state: RunState) -> Iterator[str]:
     """Say what speaks for a good next step: each in a line, with counts."""
-    from tui_agent.core.recovery.cognition import CognitiveState
-
     steps, worked = len(state.metrics.course), state.metrics.completed_iterations
     if steps and worked:
         yield f"{worked} of {counted(steps, 'step')} worked"
     count = tally(state)
     if count.recovered:
         yield f"{counted(count.recovered, 'failure')} of {count.failures} recovered"
-    next_step = state.recovery.of(CognitiveState).next_step
-    if state.running and next_step.outlook == "likely" and not any(_no_answer(state.recovery)):
-        yield next_step.words
 
 
 def proven(state: RunState) -> Iterator[tuple[bool, str]]:

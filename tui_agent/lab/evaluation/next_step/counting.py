@@ -26,6 +26,11 @@ FULL_WEIGHT = 1_000
 """Steps from which on a source has the weight of one source; a smaller one has less, or a few of its steps would
 weigh as much as hundreds of others."""
 
+SETS = frozenset({
+    "swebench-gemini-3-pro", "tau-retail", "repolaunch", "openclaw-monthly", "openclaw-terminal",
+})  # fmt: skip
+"""Folders that are a set of their own."""
+
 
 class Row(NamedTuple):
     """Steps of one source and fold that stood in one cell, and how many of them succeeded."""
@@ -55,7 +60,7 @@ def source_of(path: Path, format_name: str) -> str:
     match path.parent.name:
         case "intercode":
             return f"intercode-{path.name.split('--')[0].replace('__', '-')}"
-        case "swebench-gemini-3-pro" | "tau-retail" as name:
+        case name if name in SETS:
             return name
         case _:
             return format_name

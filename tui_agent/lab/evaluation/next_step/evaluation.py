@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from tui_agent.core.recovery.next_step import LONGEST_STALL
 from tui_agent.lab.evaluation.next_step.counting import Row, weights
 from tui_agent.lab.evaluation.next_step.fitting import (
     CAUSES,
@@ -25,15 +26,15 @@ from tui_agent.lab.evaluation.next_step.fitting import (
 
 BINS = 10
 FINE = 20
-"""Parts of the scale in which it is looked at whether a chance holds."""
+"""Parts of the scale, of which the lowest is looked at: whether a chance there holds."""
 SMALL = 300
 """Sources with fewer steps are shown together."""
 STRONG, MIDDLE, WEAK = "strong", "middle", "weak"
 STRONG_FROM, WEAK_BELOW = 0.9, 0.7
 """A set is strong if so large a share of its steps succeeds, else weak."""
 HOLDING = 0.15
-"""A chance holds if the observed share is at most so far from it, in each group with `FEWEST_HELD` steps."""
-FEWEST_HELD = 30
+"""A chance holds if the observed share is at most so far from it, in each set with `FEWEST_HELD` steps."""
+FEWEST_HELD = 10
 POOLED = "pooled"
 OTHERS = "others"
 
@@ -136,23 +137,22 @@ def by_group(rows: list[Row], scored: Scored) -> dict[str, Scored]:
     return {name: found[name] for name in (STRONG, MIDDLE, WEAK) if name in found}
 
 
-def holding(rows: list[Row]) -> list[bool]:
-    """For each twentieth of the chance, whether it came true in every group of sets, and in more than one."""
-    model = held_out(rows, regression, _fold)
-    found: dict[int, list[bool]] = defaultdict(list)
-    for part in by_group(rows, model).values():
-        for one in reliability(part, _alike, FINE):
-            if one.steps >= FEWEST_HELD:
-                found[round(one.low * FINE)].append(abs(one.predicted - one.observed) <= HOLDING)
-    return [len(found[place]) > 1 and all(found[place]) for place in range(FINE)]
+def stated(scored: Scored) -> dict[str, dict[bool, Bin]]:
+    """By set, without and with a success of the run's own: the longest stalls with the least likely next steps."""
+    found: dict[str, dict[bool, Bin]] = defaultdict(dict)
+    for barren in (True, False):
+        low = [(row, chance) for row, chance in scored if row.cell.barren is barren and chance < 1 / FINE]
+        for source in sorted({row.source for row, _ in low}):
+            part = [(row, chance) for row, chance in low if row.source == source]
+            (found[source][barren],) = reliability(part, _alike, 1)
+    return dict(sorted(found.items()))
 
 
-def holds(rows: list[Row]) -> tuple[float, float]:
-    """Below the first chance and from the second one on, every twentieth of the scale holds."""
-    held = holding(rows)
-    low = next((place for place, one in enumerate(held) if not one), FINE)
-    high = next((place for place in range(FINE, 0, -1) if not held[place - 1]), 0)
-    return low / FINE, high / FINE
+def holds(rows: list[Row]) -> float:
+    """The chance below which it came true in every set that was left out of the fitting; 0 if there is none."""
+    bins = [one[True] for one in stated(held_out(rows, regression, _source)).values() if True in one]
+    held = [abs(one.predicted - one.observed) <= HOLDING for one in bins if one.steps >= FEWEST_HELD]
+    return 1 / FINE if len(held) > 1 and all(held) else 0.0
 
 
 def skill(scored: Scored) -> float:
@@ -189,29 +189,26 @@ def page(rows: list[Row]) -> str:
          "AUC: −stall", "**model**", "set left out", "steps below 0.5", "predicted", "observed"],
         _comparison(rows, model),
     )  # fmt: skip
-    low, high = holds(rows)
     lines += ["", "## Where the chance is stated", ""]
     lines += [
-        f"A twentieth of the scale holds if the observed share is within {HOLDING} of the predicted one in each",
-        f"group with at least {FEWEST_HELD} steps there, in two groups or more. That is so below {low} and from {high}",
-        "on. Between them the console says that strong and weak models differ, and `next_step_chance` is null.",
+        f"Stalls of {LONGEST_STALL} steps and more with a chance below {1 / FINE} for the next step, by a model that has",
+        f"not seen the set. A number is stated if the observed share is within {HOLDING} of the predicted one in every",
+        f"set with {FEWEST_HELD} steps. That is so below {holds(rows)} in runs of which no step has succeeded. In others",
+        "it is not, and from there on the sets differ, or the chance says no more than their base rates: there",
+        "`next_step_chance` is null.",
         "",
     ]
-    binned = {
-        name: {one.low: one for one in reliability(part, _alike, FINE)} for name, part in groups.items()
-    }
     lines += _table(
-        ["chance", *(f"{name}: steps | predicted | observed" for name in groups), "holds"],
+        ["set", *(f"{name}: steps | predicted | observed" for name in ("no success yet", "some success"))],
         (
             [
-                f"{place / FINE:.2f}–{(place + 1) / FINE:.2f}",
+                name,
                 *(
                     f"{one.steps:,} | {one.predicted:.2f} | {one.observed:.2f}" if one else " |  | "
-                    for one in (binned[name].get(place / FINE) for name in groups)
+                    for one in (found.get(barren) for barren in (True, False))
                 ),
-                "yes" if held else "no",
             ]
-            for place, held in enumerate(holding(rows))
+            for name, found in stated(held_out(rows, regression, _source)).items()
         ),
     )
     lines += [

@@ -47,8 +47,8 @@ RECORD = {values["record"]}
 """For each half step of the record."""
 EVIDENCE = {values["evidence"]}
 """In a stall, for each doubling of the run's own successes."""
-HOLDS_BELOW, HOLDS_FROM = {holds(rows)}
-"""Below the one and from the other on, the chance came true with strong models and with weak ones."""
+HOLDS_BELOW = {holds(rows)}
+"""Below it the chance came true in every recorded set, in runs of which no step has succeeded."""
 
 STEPS: dict[str, tuple[int, ...]] = {{
 {_steps(rows)}
