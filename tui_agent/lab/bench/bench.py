@@ -52,6 +52,15 @@ class BenchError(Exception):
     """The bench cannot go on; the message says why, and what to do."""
 
 
+def unpriced(model: str) -> BenchError:
+    """The error of a limit on what nobody knows."""
+    return BenchError(
+        f"What {model} costs is not known, so that --max-cost holds nothing. Say it in your "
+        f'config.toml: [prices."{model}"] with prompt and completion in USD per million tokens '
+        "(0 if it costs nothing)."
+    )
+
+
 @dataclass(frozen=True)
 class Plan:
     """The runs: all combinations, but operators only with policies that ask somebody."""
@@ -164,11 +173,7 @@ def run(
             kept.flush()
             os.fsync(kept.fileno())
             if max_cost is not None and any(row.tokens and row.cost is None for row in made):
-                raise BenchError(
-                    f"What {plan.model} costs is not known, so that --max-cost holds nothing. Say it in your "
-                    f'config.toml: [prices."{plan.model}"] with prompt and completion in USD per million tokens '
-                    "(0 if it costs nothing)."
-                )
+                raise unpriced(plan.model)
             ended += len(made)
             rest = (time.monotonic() - began) / ended * (len(missing) - ended)
             progress(ended, len(missing), rest)

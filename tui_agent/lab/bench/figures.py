@@ -57,13 +57,13 @@ def is_policy(name: str) -> bool:
 
 def estimate(rows: Sequence[Row], measure: Measure) -> Estimate:
     """The mean of a measure."""
-    return _bootstrap([(row.case, measure(row)) for row in rows])
+    return bootstrap([(row.case, measure(row)) for row in rows])
 
 
 def difference(rows: Sequence[Row], others: Sequence[Row], measure: Measure) -> Estimate:
     """By how much the first are above the others, unit by unit."""
     before = {_unit(row): measure(row) for row in others}
-    return _bootstrap([
+    return bootstrap([
         (row.case, measure(row) - before[_unit(row)]) for row in rows if _unit(row) in before
     ])  # fmt: skip
 
@@ -72,7 +72,8 @@ def _unit(row: Row) -> tuple[str, str, int]:
     return row.case, row.behaviour, row.seed
 
 
-def _bootstrap(values: Sequence[tuple[str, float]]) -> Estimate:
+def bootstrap(values: Sequence[tuple[str, float]]) -> Estimate:
+    """The mean of values that stand beside their case."""
     sums: dict[str, tuple[float, int]] = {}
     for case, value in values:
         total, count = sums.get(case, (0.0, 0))

@@ -155,7 +155,7 @@ class RealModel:
         )
 
 
-def _scripted_settings(workspace: Path, state_dir: Path, contestant: Contestant) -> Settings:
+def scripted_settings(workspace: Path, state_dir: Path, contestant: Contestant) -> Settings:
     return Settings.model_validate({
         "model": "machine",
         "workspace": workspace,
@@ -326,8 +326,8 @@ def _made(
     real: RealModel | None,
 ) -> tuple[Settings, Model, ToolRegistry]:
     if real is None:
-        settings = _scripted_settings(workspace, state_dir, contestant)
-        return settings, Machine(case, BEHAVIOURS[unit.behaviour], unit.seed, clock), _scripted_tools()
+        settings = scripted_settings(workspace, state_dir, contestant)
+        return settings, Machine(case, BEHAVIOURS[unit.behaviour], unit.seed, clock), scripted_tools()
     from tui_agent.models.choose import ModelByName
 
     settings = real.settings_for(workspace, state_dir, contestant)
@@ -340,7 +340,7 @@ def _keep(source: Path, journal: Path) -> None:
     shutil.copyfile(source, journal / JOURNAL_NAME)
 
 
-def _scripted_tools() -> ToolRegistry:
+def scripted_tools() -> ToolRegistry:
     tools = default_tools()
     wanted = ("read_file", "write_file", "edit_file", "glob", "grep", "list_dir", "ask_operator", "finish")
     return ToolRegistry([*(tool for name in wanted if (tool := tools.get(name))), RememberingBash()])

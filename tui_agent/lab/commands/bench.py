@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import sys
 import time
@@ -14,20 +15,22 @@ from tui_agent.cli.errors import UsageError
 from tui_agent.cli.interrupts import sigterm_interrupts
 from tui_agent.cli.options import Parser, add_cluster_option, overrides, say_of_open_cluster
 from tui_agent.cluster import ClusterError
-from tui_agent.config.settings import load_settings
+from tui_agent.config.settings import Settings, load_settings
 from tui_agent.lab.bench.behaviours import BEHAVIOURS
 from tui_agent.lab.bench.bench import BenchError, Plan, finished, read_rows, run
-from tui_agent.lab.bench.case import CaseError, all_cases, chosen
+from tui_agent.lab.bench.case import Case, CaseError, all_cases, chosen
 from tui_agent.lab.bench.operators import OPERATORS
 from tui_agent.lab.bench.policies import ADVISED, CONTESTANTS, STANDARD
 from tui_agent.lab.bench.report import in_lines, write
 from tui_agent.lab.bench.run import RealModel, Row
+from tui_agent.models.hosted import KeptHost
 
 _EXAMPLE = """
 agent-tui bench --out results                          every case, behaviour and policy
 agent-tui bench polling same-call --policies combined,retries
 agent-tui bench --model openai/gpt-5-mini --repeat 3 --max-cost 5 --policies retries,combined
-agent-tui bench report results                         tables (BENCHMARK.md), plots (report.html), results.parquet"""
+agent-tui bench report results                         tables (BENCHMARK.md), plots (report.html), results.parquet
+agent-tui bench notes --model openai/small --max-cost 1 --out notes   the next reply at failing steps, by the note"""
 
 
 def parser() -> Parser:
@@ -43,7 +46,7 @@ def parser() -> Parser:
         "cases",
         nargs="*",
         metavar="CASES",
-        help="cases, families, kinds of fault, `negative` (default: all); or `report DIR`",
+        help="cases, families, kinds of fault, `negative` (default: all); or `report DIR`; or `notes` and cases",
     )
     made.add_argument("--policies", metavar="NAMES", help="names with commas between them (default: all)")
     made.add_argument("--behaviours", metavar="NAMES", help="scripted models (default: all)")
@@ -81,6 +84,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if options.cases[:1] == ["report"]:
             return _report(options.cases[1:])
+        if options.cases[:1] == ["notes"]:
+            return _notes(options)
         return _list() if options.list else _bench(options)
     except CaseError as error:
         raise UsageError(f"agent-tui bench: {error}") from error
@@ -89,13 +94,44 @@ def main(arguments: Sequence[str]) -> int:
         return 1
 
 
+def _notes(options: argparse.Namespace) -> int:
+    """Sample the next reply of a real model at failing steps; without a model, write the page of what is kept."""
+    from tui_agent.lab.bench import next_moves, notes
+
+    page = options.out / next_moves.PAGE
+    if options.model:
+        if options.max_cost is None:
+            raise UsageError(_COSTS)
+        cases, settings = chosen(options.cases[1:]), _real(options).settings
+        with sigterm_interrupts():
+            asyncio.run(_sampled(cases, settings, options))
+    elif not (options.out / notes.REPLIES).is_file():
+        raise UsageError("agent-tui bench notes: name a --model, or a folder with replies as --out.")
+    page.write_text(
+        next_moves.page(notes.read_scene(options.out), notes.read_replies(options.out)), encoding="utf-8"
+    )
+    sys.stdout.write(f"{page}\n")
+    return 0
+
+
+async def _sampled(cases: Sequence[Case], settings: Settings, options: argparse.Namespace) -> None:
+    from tui_agent.lab.bench.notes import carry_out
+
+    host = KeptHost()
+    try:
+        await carry_out(cases, settings, host, options.repeat, options.seed, options.out)
+    finally:
+        await host.end()
+
+
+_COSTS = "agent-tui bench: a real model costs money; say how much at most with --max-cost USD."
+
+
 def _bench(options: argparse.Namespace) -> int:
     if options.repeat < 1 or (options.jobs is not None and options.jobs < 1):
         raise UsageError("agent-tui bench: --repeat and --jobs are 1 or more.")
     if options.model and options.max_cost is None:
-        raise UsageError(
-            "agent-tui bench: a real model costs money; say how much at most with --max-cost USD."
-        )
+        raise UsageError(_COSTS)
     policies = _names(options.policies, CONTESTANTS, "--policies") if options.policies else STANDARD
     if options.model and (advised := [name for name in policies if name in ADVISED]):
         raise UsageError(

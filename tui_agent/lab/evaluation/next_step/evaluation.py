@@ -191,11 +191,11 @@ def page(rows: list[Row]) -> str:
     )  # fmt: skip
     lines += ["", "## Where the chance is stated", ""]
     lines += [
-        f"Stalls of {LONGEST_STALL} steps and more with a chance below {1 / FINE} for the next step, by a model that has",
-        f"not seen the set. A number is stated if the observed share is within {HOLDING} of the predicted one in every",
-        f"set with {FEWEST_HELD} steps. That is so below {holds(rows)} in runs of which no step has succeeded. In others",
-        "it is not, and from there on the sets differ, or the chance says no more than their base rates: there",
-        "`next_step_chance` is null.",
+        f"Stalls of {LONGEST_STALL} steps and more with a chance below {1 / FINE} for the next step, by figures that",
+        f"have not seen the set. A number is stated if the observed share is within {HOLDING} of the predicted one in",
+        f"every set with {FEWEST_HELD} steps. That is so below {holds(rows)} in runs of which no step has succeeded.",
+        "In others it is not, and from there on the sets differ, or the chance says no more than their base rates:",
+        "there `next_step_chance` is null.",
         "",
     ]
     lines += _table(
