@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from tui_agent.lab.bench import next_moves, notes
 from tui_agent.lab.bench.bench import BenchError
 from tui_agent.lab.bench.case import Call
 from tui_agent.lab.bench.next_moves import move_of, moved, moves, page, shares
-from tui_agent.lab.bench.notes import CONDITIONS, POINTS, REPLIES, Point, Sampled, Scene
+from tui_agent.lab.bench.notes import CONDITIONS, REPLIES, Point, Sampled, Scene
 from tui_agent.models.protocol import ModelRequest, Reply
 
 KEPT = Path(__file__).resolve().parents[3] / "docs" / "lab" / "notes"
@@ -74,10 +73,16 @@ async def test_a_point_is_made_by_the_loop_itself_with_its_note_and_its_ways_out
     assert third.note.startswith("The third failure of this call of read_file")
     assert (third.call, third.ways) == (read("conf/settigns.ini"), (read("conf/settings.ini"),))
     assert {"read_file", "bash", "finish"} <= made.names
-    assert notes.keep_scene(made, tmp_path / "out").points[2].call == third.call
-    assert notes.read_scene(tmp_path / "out").points[0].note == made.points[0].note
-    with pytest.raises(BenchError, match=r"holds the replies of m\. Name another folder"):
-        notes.keep_scene(replace(made, model="n"), tmp_path / "out")
+
+
+async def test_a_folder_keeps_its_points_and_takes_no_other_model(tmp_path: Path) -> None:
+    notes.keep_scene(scene(point(3)), tmp_path)
+    kept = await notes.begun([], "openai/small", tmp_path)
+    assert (kept.points[0].call, kept.points[0].ways) == (read("conf/old.ini"), [read("conf/new.ini")])
+    with pytest.raises(BenchError, match=r"holds the replies of openai/small\. Name another folder"):
+        await notes.begun([], "openai/other", tmp_path)
+    with pytest.raises(BenchError, match="None of these cases has a failing step"):
+        await notes.begun([], "openai/small", tmp_path / "other")
 
 
 @pytest.mark.parametrize(
@@ -114,10 +119,15 @@ def test_a_condition_changes_what_is_read_last_and_nothing_before(condition: str
     [
         (fence("read_file", path="conf/old.ini"), next_moves.REPEATS),
         (fence("read_file", path="./conf/old.ini"), next_moves.NEARLY),
+        (
+            fence("read_file", path="conf/old.ini", note="a longer option, which changes nothing"),
+            next_moves.NEARLY,
+        ),
         (fence("read_file", path="conf/new.ini"), next_moves.NAMED),
         (fence("bash", command="cat conf/new.ini"), next_moves.NAMED),
         ("Let me look.\n\n" + fence("list_dir", path="."), next_moves.ANOTHER),
         ('```json\n{"name": "list_dir", "arguments": {}}\n```', next_moves.ANOTHER),
+        ('{"name": "list_dir", "arguments": {}}', next_moves.ANOTHER),
         (fence("finish", answer="The port is 80."), next_moves.ANSWERS),
         (fence("finish", answer="I could not read it."), next_moves.GIVES_UP),
         ("I am sorry, the file does not exist.", next_moves.GIVES_UP),
@@ -195,11 +205,11 @@ def settings(url: str, **more: object) -> Settings:
 async def test_a_real_model_is_asked_through_the_programs_own_client(tmp_path: Path, host: KeptHost) -> None:
     reply = server.text(fence("list_dir", path="."), usage=(100, 10))
     prices = {"openai/small": {"prompt": 0.0, "completion": 0.0}}
-    case = CASES["wrong-path/typo"]
+    notes.keep_scene(scene(point()), tmp_path)
     async with server.OpenAIServer([reply] * 30) as known:
-        await notes.carry_out([case], settings(known.url, prices=prices), host, 1, 1, tmp_path)
+        await notes.carry_out([], settings(known.url, prices=prices), host, 1, 1, tmp_path)
     bodies = [recorded.body for recorded in known.requests]
-    assert len(bodies) == 3 * len(CONDITIONS)
+    assert len(bodies) == len(CONDITIONS)
     assert {body["temperature"] for body in bodies} == {notes.TEMPERATURE}
     assert all("tools" not in body for body in bodies)
     said = page(notes.read_scene(tmp_path), notes.read_replies(tmp_path))
@@ -214,14 +224,12 @@ async def test_a_real_model_is_asked_through_the_programs_own_client(tmp_path: P
 async def test_a_limit_on_the_cost_holds(
     tmp_path: Path, host: KeptHost, price: float | None, says: str, asked: int
 ) -> None:
+    notes.keep_scene(scene(point()), tmp_path)
     prices = {} if price is None else {"openai/small": {"prompt": price, "completion": 0.0}}
     async with server.OpenAIServer([server.text("x", usage=(100, 0))] * 30) as known:
         with pytest.raises(BenchError, match=says):
-            await notes.carry_out(
-                [CASES["wrong-path/typo"]], settings(known.url, prices=prices), host, 1, 1, tmp_path
-            )
+            await notes.carry_out([], settings(known.url, prices=prices), host, 1, 1, tmp_path)
     assert len(notes.read_replies(tmp_path)) == asked
-    assert (tmp_path / POINTS).is_file()
 
 
 def test_the_command_wants_a_limit_for_a_model_and_else_replies_that_are_kept(

@@ -49,8 +49,16 @@ def move_of(point: Point, reply: Sampled, tools: Mapping[str, Sequence[str]]) ->
         return REPEATS
     if _leads_out(point, call):
         return NAMED
-    alike = difflib.SequenceMatcher(None, point.call.sent, call.sent).ratio()
-    return NEARLY if call.tool == point.call.tool and alike >= ALIKE else ANOTHER
+    return NEARLY if _nearly_same(call, point.call, tools[call.tool]) else ANOTHER
+
+
+def _nearly_same(call: Call, other: Call, required: Sequence[str]) -> bool:
+    """True if only options differ (`timeout`, `background`), or a few letters."""
+    if call.tool != other.tool:
+        return False
+    if required and all(call.arguments[name] == other.arguments.get(name) for name in required):
+        return True
+    return difflib.SequenceMatcher(None, other.sent, call.sent).ratio() >= ALIKE
 
 
 def _call_in(text: str, tools: AbstractSet[str]) -> Call | None:

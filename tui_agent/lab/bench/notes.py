@@ -254,19 +254,28 @@ def _untagged(note: str) -> str:
 # --- sampling --------------------------------------------------------------------------------------------------
 
 
-def keep_scene(scene: Scene, out: Path) -> Scene:
-    """Write the points into the folder, or read those that are there: a bench goes on with its own.
+async def begun(cases: Iterable[Case], model: str, out: Path) -> Scene:
+    """The points that the folder holds, else those of the cases, which it holds from now on.
 
-    Raises `BenchError` if another model was asked there.
+    Raises `BenchError` if another model was asked there, or if no case has a point.
     """
     if (out / POINTS).is_file():
-        kept = read_scene(out)
-        if kept.model != scene.model:
-            raise BenchError(f"{out} holds the replies of {kept.model}. Name another folder with --out.")
-        return kept
+        scene = read_scene(out)
+        if scene.model != model:
+            raise BenchError(f"{out} holds the replies of {scene.model}. Name another folder with --out.")
+        return scene
+    with tempfile.TemporaryDirectory(prefix="agent-tui-notes-") as scratch:
+        scene = await scene_of(cases, model, Path(scratch))
+    if not scene.points:
+        raise BenchError("None of these cases has a failing step that a call heals.")
+    keep_scene(scene, out)
+    return scene
+
+
+def keep_scene(scene: Scene, out: Path) -> None:
+    """Write the points into the folder."""
     out.mkdir(parents=True, exist_ok=True)
     (out / POINTS).write_text(json.dumps(asdict(scene), ensure_ascii=False) + "\n", encoding="utf-8")
-    return scene
 
 
 def read_scene(out: Path) -> Scene:
@@ -344,10 +353,7 @@ async def carry_out(
 
     `settings` name the model and what all replies together may cost.
     """
-    with tempfile.TemporaryDirectory(prefix="agent-tui-notes-") as scratch:
-        scene = keep_scene(await scene_of(cases, settings.model, Path(scratch)), out)
-    if not scene.points:
-        raise BenchError("None of these cases has a failing step that a call heals.")
+    scene = await begun(cases, settings.model, out)
     spent = sum(one.cost or 0.0 for one in read_replies(out))
     async with aclosing(sample(scene, wanted(scene, samples, seed), out, asking(settings, host))) as replies:
         async for one in replies:
