@@ -14,6 +14,7 @@ from tui_agent.cli import main
 from tui_agent.config.profiles import ModelParameters
 from tui_agent.config.settings import Settings
 from tui_agent.lab.bench import next_moves, notes
+from tui_agent.lab.bench.behaviours import BEHAVIOURS
 from tui_agent.lab.bench.bench import BenchError
 from tui_agent.lab.bench.case import Call
 from tui_agent.lab.bench.next_moves import move_of, moved, moves, page, shares
@@ -168,6 +169,13 @@ def test_the_page_says_what_the_kept_replies_of_a_real_model_are() -> None:
     assert page(notes.read_scene(KEPT), notes.read_replies(KEPT)) == (KEPT / next_moves.PAGE).read_text(
         "utf-8"
     )
+
+
+def test_the_machine_that_repeats_takes_notes_and_refusals_as_the_real_model_did() -> None:
+    made = moves(notes.read_scene(KEPT), notes.read_replies(KEPT))
+    own = BEHAVIOURS["repeats"]
+    seen = [moved(made, condition, to).mean for _, condition, to in next_moves.TURNED]
+    assert [own.named, own.noted, own.refused] == pytest.approx(seen, abs=0.005)
 
 
 # --- sampling ---------------------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """Models as small machines: what one does after a failing step is drawn from shares counted in recorded runs.
 
 `behaviours.toml` holds the counted shares (lab/evaluation/behaviours.py writes it). How a model takes notes, refusals
-and answers is in no recording; those numbers stand below, and are assumptions: the benchmark says what follows from
-them, and not that they are so. A machine sees nothing but the messages of its requests.
+and answers is in no recording; those numbers stand below. For `repeats` they were sampled from a small real model
+(docs/lab/notes), all others are assumptions: the benchmark says what follows from them, and not that they are so. A
+machine sees nothing but the messages of its requests.
 """
 
 from __future__ import annotations
@@ -48,17 +49,24 @@ class Behaviour:
     """Does so because a call was not run."""
     asked: float
     """Does what a person says."""
+    named: float | None = None
+    """Sends the very call that a note names; None: as often as `told`."""
     derails: float = 0.0
     """Leaves its way for a step because of a note, although nothing failed."""
     more: Mapping[str, float] = field(default_factory=dict)
     """Moves that it makes more often than its group."""
+
+    @property
+    def suggested(self) -> float:
+        """Sends the call that an adviser names."""
+        return self.told if self.named is None else self.named
 
 
 BEHAVIOURS: Mapping[str, Behaviour] = {
     one.name: one
     for one in (
         Behaviour("adapts-when-hinted", "strong", told=0.9, noted=0.2, refused=0.5, asked=1.0),
-        Behaviour("repeats", "weakest", told=0.3, noted=0.1, refused=0.5, asked=0.6),
+        Behaviour("repeats", "weakest", told=0.3, named=0.85, noted=0.14, refused=0.03, asked=0.6),
         Behaviour("adapts-when-asked", "weak", told=0.0, noted=0.0, refused=0.1, asked=1.0),
         Behaviour("alternates", "weak", told=0.5, noted=0.2, refused=0.5, asked=0.8, more={"alternate": 0.5}),
         Behaviour(
@@ -69,7 +77,9 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
         Behaviour("overreacts", "middling", told=0.8, noted=0.4, refused=0.5, asked=0.8, derails=0.5),
     )
 }
-"""By name. `habits` are counted; all other numbers are assumed."""
+"""By name. `habits` are counted; `named`, `noted` and `refused` of `repeats` are sampled; all other numbers are
+assumed.
+"""
 
 
 @cache
@@ -188,7 +198,7 @@ class Machine:
         if step is None:
             return self._last_words(heard)
         if self._made.kind in {"", "done"}:
-            if heard.suggestion and self._draw("suggested") < self._behaviour.told:
+            if heard.suggestion and self._draw("suggested") < self._behaviour.suggested:
                 return self._do(step, heard.suggestion)
             if heard.note and self._draw("derails") < self._behaviour.derails:
                 return self._call("look", step.look[0] if step.look else Call("list_dir", {"path": "."}))
@@ -254,7 +264,7 @@ class Machine:
             return self._call("cure", step.cure[self._cured])
         if step.polls and not heard.refused:
             return self._call("try", step.call)
-        if heard.suggestion and self._draw("suggested") < self._behaviour.told:
+        if heard.suggestion and self._draw("suggested") < self._behaviour.suggested:
             return self._do(step, heard.suggestion)
         heeds = self._heeds(step, heard)
         knows = self._told(step, heard.words + heard.note + heard.results) or not step.only_told

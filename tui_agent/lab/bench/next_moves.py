@@ -148,7 +148,7 @@ def moved(made: Made, condition: str, to: AbstractSet[str]) -> Estimate:
 
 # --- the page ---------------------------------------------------------------------------------------------------
 
-_TURNED = (
+TURNED = (
     ("takes the way that is named", "named", frozenset({NAMED})),
     ("minds a note", "note", frozenset({NAMED, ANOTHER})),
     ("minds a refusal", "refused", frozenset({NAMED, ANOTHER})),
@@ -184,7 +184,7 @@ def page(scene: Scene, replies: Sequence[Sampled]) -> str:
         f"Of the replies that were another move under `{BASE}`, the share that became such a move:",
         "",
     ]
-    turned = [(name, condition, moved(made, condition, to)) for name, condition, to in _TURNED]
+    turned = [(name, condition, moved(made, condition, to)) for name, condition, to in TURNED]
     lines += _table(
         ["assumption", "condition", "share", "interval", "replies"],
         [

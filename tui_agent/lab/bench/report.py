@@ -84,10 +84,10 @@ fire. `doom-loop` is the same rule, counted over replies.
 OF_MACHINES = """\
 **What this can say, and what not.** The models here are small machines. What they do after a failing step was
 counted in recorded runs (`docs/lab/bench/behaviours.csv`): repeat, vary, alternate, try something else, adapt, give up.
-How a model takes a note, a refusal or an answer is in no recording; those numbers are assumed
-(`tui_agent/lab/bench/behaviours.py`, and in the table of behaviours below). So a difference between two policies says
-what follows from these habits and assumptions, and not that a real model would do so. `--model NAME` runs a real
-one on the same cases."""
+How a model takes a note, a refusal or an answer is in no recording. For `repeats` it was sampled from a small real
+model (`docs/lab/notes`); all other numbers are assumed (`tui_agent/lab/bench/behaviours.py`, and in the table of
+behaviours below). So a difference between two policies says what follows from these habits and assumptions, and not
+that a real model would do so. `--model NAME` runs a real one on the same cases."""
 OF_A_MODEL = """\
 **What this can say, and what not.** The model is a real one. Its provider's faults are the cases' and, besides, what
 its server really did. What it does differs from run to run: few runs say little, and the intervals are over cases
@@ -269,11 +269,13 @@ def _behaviours() -> str:
             ", ".join(
                 [*(f"{move} {share:.0%}" for move, share in one.more.items())]
                 + ([f"leaves its way {one.derails:.0%}"] if one.derails else [])
+                + ([f"sends a call that is named {one.named:.0%}"] if one.named is not None else [])
             ) or "·",
         ]
         for one in BEHAVIOURS.values()
     ]  # fmt: skip
-    return f"Habits are counted; the other columns are assumed.\n\n{table(head, lines)}"
+    sampled = "of `repeats` all but *takes* and *minds a person* were sampled from a small real model"
+    return f"Habits are counted, and {sampled}; the other columns are assumed.\n\n{table(head, lines)}"
 
 
 def _left_out(rows: Sequence[Row]) -> str:
