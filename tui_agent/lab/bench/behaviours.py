@@ -66,7 +66,7 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
     one.name: one
     for one in (
         Behaviour("adapts-when-hinted", "strong", told=0.9, noted=0.2, refused=0.5, asked=1.0),
-        Behaviour("repeats", "weakest", told=0.3, named=0.85, noted=0.14, refused=0.03, asked=0.6),
+        Behaviour("repeats", "weakest", told=0.3, named=0.85, noted=0.18, refused=0.05, asked=0.6),
         Behaviour("adapts-when-asked", "weak", told=0.0, noted=0.0, refused=0.1, asked=1.0),
         Behaviour("alternates", "weak", told=0.5, noted=0.2, refused=0.5, asked=0.8, more={"alternate": 0.5}),
         Behaviour(
