@@ -103,8 +103,12 @@ def _notes(options: argparse.Namespace) -> int:
         if options.max_cost is None:
             raise UsageError(_COSTS)
         cases, settings = chosen(options.cases[1:]), _real(options).settings
-        with sigterm_interrupts():
-            asyncio.run(_sampled(cases, settings, options))
+        try:
+            with sigterm_interrupts():
+                asyncio.run(_sampled(cases, settings, options))
+        except KeyboardInterrupt:
+            _say_of_interrupt(options.out)
+            raise
     elif not (options.out / notes.REPLIES).is_file():
         raise UsageError("agent-tui bench notes: name a --model, or a folder with replies as --out.")
     page.write_text(
@@ -152,13 +156,17 @@ def _bench(options: argparse.Namespace) -> int:
         with sigterm_interrupts():
             rows = run(plan, options.out, jobs, progress, real, options.max_cost, options.cluster)
     except KeyboardInterrupt:
-        sys.stderr.write(
-            f"\nagent-tui bench: interrupted. What was run is kept in {options.out}; the same command goes on.\n"
-        )
+        _say_of_interrupt(options.out)
         raise
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
     return _written(rows, options.out)
+
+
+def _say_of_interrupt(out: Path) -> None:
+    sys.stderr.write(
+        f"\nagent-tui bench: interrupted. What was run is kept in {out}; the same command goes on.\n"
+    )
 
 
 def _written(rows: Sequence[Row], out: Path) -> int:
