@@ -114,6 +114,7 @@ def _unasked(event: events.ToolStarted, signs: Signs) -> str:
 
 
 _MAKERS: dict[type[events.Event], Callable[[Any, Signs], str]] = {
+    events.AgentOpened: lambda event, signs: f"{signs.notice} {one_line(event.in_words)}",
     events.ToolStarted: _unasked,
     events.ToolSucceeded: lambda event, signs: f"{signs.ok} {call_words(event)} ({seconds(event.duration)})",
     events.ToolRefused: _refused,

@@ -12,6 +12,7 @@ from tui_agent.cli.opening import config_path, open_console
 from tui_agent.cli.options import (
     Parser,
     add_console_options,
+    add_agent_options,
     add_run_options,
     one_of,
     overrides,
@@ -44,6 +45,7 @@ def parser() -> Parser:
         help="print what makes bash, zsh or fish complete commands, options and values",
     )
     add_run_options(made)
+    add_agent_options(made)
     add_console_options(made)
     return made
 

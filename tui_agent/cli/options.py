@@ -207,6 +207,23 @@ def add_run_options(parser: Parser) -> None:
     add_place_options(parser)
 
 
+def add_agent_options(parser: Parser) -> None:
+    """Options of the commands in which another agent may take the steps."""
+    group = parser.add_argument_group("another agent")
+    group.add_argument(
+        "--agent",
+        metavar="NAME",
+        help="let another agent take the steps, by its name or its command, over the Agent Client Protocol; list: all",
+    )
+    group.add_argument(
+        "--advise",
+        type=one_of(("off", "note", "steer")),
+        metavar="HOW",
+        help="what that agent is told of its failures: note (with its next prompt, default), steer (a turn that goes "
+        "wrong is cancelled for it), off",
+    )
+
+
 def add_cluster_option(parser: Parser) -> None:
     """`--cluster`, for commands whose work can be spread over machines."""
     parser.add_argument(

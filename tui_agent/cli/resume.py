@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tui_agent.cli.opening import config_path, open_console
-from tui_agent.cli.options import Parser, add_console_options, add_run_options, overrides
+from tui_agent.cli.options import Parser, add_agent_options, add_console_options, add_run_options, overrides
 
 _EXAMPLE = """
 agent-tui resume                       the newest session
@@ -18,6 +18,7 @@ def parser() -> Parser:
     )
     made.add_argument("session", nargs="?", metavar="SESSION", help="default: the newest session")
     add_run_options(made)
+    add_agent_options(made)
     add_console_options(made)
     return made
 

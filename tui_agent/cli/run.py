@@ -12,6 +12,7 @@ from tui_agent.cli.interrupts import sigterm_interrupts
 from tui_agent.cli.options import (
     Parser,
     add_check_options,
+    add_agent_options,
     add_run_options,
     amount,
     goal_of,
@@ -64,6 +65,7 @@ def parser() -> Parser:
     made.add_argument("--resume", metavar="SESSION", help="go on with a session: TASK is its next message")
     add_check_options(made)
     add_run_options(made)
+    add_agent_options(made)
     return made
 
 

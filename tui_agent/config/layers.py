@@ -30,6 +30,8 @@ Schema = Mapping[str, "frozenset[str] | None"]
 PERSONAL: Mapping[str, str] = {
     "api_base": "it decides where your provider key and every message are sent",
     "hooks": "hooks are commands that run unasked",
+    "agent": "it decides which program works in your folder",
+    "agents": "agents are commands that run unasked",
     "keys": "it decides what your keys do",
     "format": "formatters are commands that run unasked",
     "web": "it decides which addresses of your network may be contacted",

@@ -177,6 +177,19 @@ class EnvironmentSettings(BaseModel, frozen=True, extra="forbid", populate_by_na
     """Variables that are named like secrets, and that commands and hooks are given."""
 
 
+class AgentSettings(BaseModel, frozen=True, extra="forbid"):
+    """Another agent that `--agent NAME` starts (`[agents.NAME]`)."""
+
+    command: Annotated[str, Field(min_length=1)] | Annotated[tuple[str, ...], Field(min_length=1)]
+    """Its command line, or its words."""
+    env: dict[str, str] = {}
+    """Variables beside those of your environment."""
+    cwd: str = ""
+    """The folder that it works in; empty: the workspace."""
+    login: str = ""
+    """The id of its way of logging in, if it has to be chosen."""
+
+
 class PermissionSettings(BaseModel, frozen=True, extra="forbid"):
     """Rules for calls that run unasked, that ask, and that never run (`[permissions]`), of the form
     `tool(pattern)`.

@@ -50,6 +50,7 @@ from tui_agent.config.profiles import (
     names_of,
 )
 from tui_agent.config.sections import (
+    AgentSettings,
     ConsoleSettings,
     Count,
     EnvironmentSettings,
@@ -173,6 +174,11 @@ class Settings(BaseModel):
     """The answer that `run` gives when you would be asked; unset: `continue` under `combined`, `partial`
     under the presets.
     """
+    agent: str = ""
+    """Another agent that takes the steps in the console, by its name or as a command; empty: this program does."""
+    advise: Literal["off", "note", "steer"] = "note"
+    """What another agent is told of its failures. note: with the next prompt; steer: a turn that goes wrong is
+    cancelled for it; off: nothing."""
     sub_agents: Annotated[int, Field(ge=0, le=16)] = 4
     """Sub-agents that work at the same time, at most; 0: the model has no `task` tool."""
     timeout: Seconds | None = None
@@ -211,6 +217,8 @@ class Settings(BaseModel):
     console: ConsoleSettings = ConsoleSettings()
     diagnostics: FileCommands = {}
     """Commands that check a file after it was written, by glob; what they find joins the result of the edit."""
+    agents: dict[ShortName, AgentSettings] = {}
+    """Other agents under names of your own, for `agent`."""
     permissions: PermissionSettings = PermissionSettings()
     sandbox: SandboxSettings = SandboxSettings()
     environment: EnvironmentSettings = EnvironmentSettings()

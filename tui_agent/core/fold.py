@@ -124,9 +124,19 @@ def fold(recorded: Iterable[events.Event], state: RunState | None = None) -> Run
 def _session_started(_: RunState, event: events.SessionStarted) -> Changes:
     source = event.source
     facts = SessionFacts(
-        event.session_id, event.workspace, event.title, event.parent, source, bool(source), event.at
+        event.session_id,
+        event.workspace,
+        event.title,
+        event.parent,
+        source,
+        recorded=bool(source),
+        started_at=event.at,
     )
     return {"session": facts}
+
+
+def _agent_opened(state: RunState, event: events.AgentOpened) -> Changes:
+    return {"session": evolve(state.session, agent=event)}
 
 
 def _title_changed(state: RunState, event: events.TitleChanged) -> Changes:
@@ -159,6 +169,7 @@ def _run_started(state: RunState, event: events.RunStarted) -> Changes:
         event.task,
         event.policy,
         event.model,
+        event.agent,
         event.system_prompt,
         history.estimate_tokens(event.system_prompt),
         event.tools,
@@ -517,6 +528,7 @@ def _session_resumed(state: RunState, event: events.SessionResumed) -> Changes:
             narrowing=frozenset(),
             approve=None,
             model="",
+            agent=None,
         )
     return changes
 
@@ -624,6 +636,7 @@ def _run_finished(state: RunState, event: events.RunFinished) -> Changes:
 
 _HANDLERS: dict[type[events.Event], Callable[[RunState, Any], Changes]] = {
     events.SessionStarted: _session_started,
+    events.AgentOpened: _agent_opened,
     events.TitleChanged: _title_changed,
     events.ModeChanged: _mode_changed,
     events.SettingChanged: _setting_changed,

@@ -30,6 +30,8 @@ class SessionFacts:
     title: str = ""
     parent: events.ParentPoint | None = None
     source: str = ""
+    agent: events.AgentOpened | None = None
+    """The agent that takes the steps, with its own session; None: this program does."""
     recorded: bool = False
     """Another program's run that has not been gone on with: what a policy says about it reached nobody."""
     started_at: float = 0.0
@@ -62,6 +64,8 @@ class RunFacts:
     task: str = ""
     policy: str = ""
     model: str = ""
+    agent: str = ""
+    """The agent that takes the steps and runs its own calls; empty: this program does."""
     system_prompt: str = ""
     system_tokens: int = 0
     """Estimate for the system prompt."""

@@ -20,11 +20,11 @@ from tui_agent.frontend.loading import load_modules, yielding_threads
 
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
-    from tui_agent.core.state import RunState
-    from tui_agent.frontend.away import Away
+    from tui_agent.core.state import RunState, SessionFacts
     from tui_agent.models.protocol import Model
     from tui_agent.models.scenario import Caption
     from tui_agent.runtime.operator import Operator
+    from tui_agent.session.other_agent import FindAgent, OtherAgent
     from tui_agent.session.recordings import OpenedRecording
     from tui_agent.session.replay import Replay
     from tui_agent.session.session import Session
@@ -34,6 +34,9 @@ SETTINGS_MODULES = ("pydantic", "tui_agent.config.settings", "tui_agent.models.c
 
 SANDBOX = "tui_agent.session.sandboxes"
 """The task that tries out the sandbox while the rest is imported."""
+
+AGENT = "tui_agent.acp_client.session"
+"""What another agent takes that is to take the steps."""
 
 MODULES = (
     *SETTINGS_MODULES,
@@ -96,7 +99,10 @@ async def open_live(
     warming = trying = None
     if arguments.demo is None and arguments.resume is None:
         require_workspace(settings)
-        require_model(settings)
+        if settings.agent:
+            hosted = None
+        else:
+            require_model(settings)
         # What else a session takes is imported beside it. A session that is resumed names its model itself.
         if hosted is not None:
             warming = asyncio.create_task(_warmed_up(settings, hosted))
@@ -108,6 +114,8 @@ async def open_live(
     from tui_agent.session.opening import open_session
     from tui_agent.store.journal_tail import latest
 
+    find_agent = await _agent_finder(settings)
+
     if arguments.demo is not None:
         return await _open_demo(arguments.demo, overrides, settings, operator, hosted)
     folder = None
@@ -116,7 +124,7 @@ async def open_live(
         if look is not None and (seen := await asyncio.to_thread(latest, folder)) is not None:
             await look(seen)
     with yielding_threads():
-        session = await open_session(settings, operator, resume=folder, hosted=hosted)
+        session = await open_session(settings, operator, resume=folder, hosted=hosted, agent=find_agent)
     session.warm_up(warming, trying)
     return Opened(session, session.settings, arguments.task, away=whoever_is_away(session.settings))
 
@@ -128,6 +136,24 @@ def whoever_is_away(settings: Settings) -> Away | None:
     from tui_agent.frontend.away import away_of
 
     return away_of(settings)
+
+
+async def _agent_finder(settings: Settings) -> FindAgent:
+    """What finds the agent of a session. Raises `ConfigError` for an agent that is asked for and not known."""
+    if settings.agent:
+        await load_modules([AGENT])
+        from tui_agent.acp_client.entries import agent_entry
+
+        await asyncio.to_thread(agent_entry, settings, settings.agent)
+
+    def find(facts: SessionFacts) -> OtherAgent | None:
+        if not settings.agent and facts.agent is None:
+            return None
+        from tui_agent.acp_client.session import session_agent
+
+        return session_agent(settings, facts)
+
+    return find
 
 
 async def _warmed_up(settings: Settings, hosted: Model) -> None:

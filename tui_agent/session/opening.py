@@ -22,7 +22,7 @@ from tui_agent.models.choose import ModelByName
 from tui_agent.models.protocol import Model
 from tui_agent.runtime.operator import Operator
 from tui_agent.runtime.waiting import Wait
-from tui_agent.session.own_run import checked
+from tui_agent.session.other_agent import FindAgent, own_loop
 from tui_agent.session.sandboxes import tried_out
 from tui_agent.session.session import Session
 from tui_agent.store import saved_state
@@ -61,13 +61,15 @@ async def open_session(
     jitter: Callable[[], float] = random.random,
     wait: Callable[[], Wait] = Wait,
     hosted: Model | None = None,
+    agent: FindAgent = own_loop,
 ) -> Session:
     """A new session, or the saved one in the folder `resume`, ready for `submit`.
 
     `listener` hears every event from the first one on, as if it had subscribed before the session was there.
     `checkpoints` keep the workspace in place of the store in the state folder; `jitter` spreads the waits
     between tries of a model call, by numbers from 0 to 1, and `wait` makes the object that keeps them;
-    `hosted` makes the calls through litellm in place of a host of its own. Raises `SessionError` if the
+    `hosted` makes the calls through litellm in place of a host of its own; `agent` finds another agent that
+    takes the steps. Raises `SessionError` if the
     journal cannot be opened, or a sandbox is required and none works.
     """
     if settings.sandbox.mode == "require":
@@ -124,6 +126,7 @@ async def open_session(
         checkpoints,
         jitter,
         wait,
+        agent(recorder.state.session),
     )
     if foreign or recorder.state.session.source:
         session.set_goal(None)  # a command that somebody else wrote is not run

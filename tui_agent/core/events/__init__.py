@@ -59,6 +59,7 @@ from tui_agent.core.events.run import (
 )
 from tui_agent.core.events.servers import ServerAnswered, ServerAsked, ServerChanged
 from tui_agent.core.events.session import (
+    AgentOpened,
     CheckpointSaved,
     ModeChanged,
     Notice,

@@ -20,6 +20,8 @@ class RunStarted(Event):
     policy: str
     policy_settings: dict[str, JsonValue] = {}
     """All parameters of the policy (`recovery.policy.RecoveryPolicy`), so that a replay judges the same way."""
+    agent: str = ""
+    """The agent that takes the steps and runs its own calls; empty: this program does."""
     model: str = ""
     session_model: str = ""
     """The session's model, if `model` is for this run alone; empty: they are one."""

@@ -38,6 +38,24 @@ class SessionResumed(Event):
     """
 
 
+class AgentOpened(Event):
+    """Another agent is ready for this session's prompts, in a session of its own."""
+
+    type: Literal["agent_opened"] = "agent_opened"
+    agent: str
+    """As the operator names it, or its command."""
+    session: str
+    """Its own name of the session."""
+    version: str = ""
+    """Its name and version, as it gives them."""
+
+    @property
+    def in_words(self) -> str:
+        """One sentence, without its full stop."""
+        called = f" ({self.version})" if self.version else ""
+        return f"the agent {self.agent}{called} takes the steps; it runs its own calls, in no sandbox of ours"
+
+
 class TitleChanged(Event):
     """The session got a name."""
 

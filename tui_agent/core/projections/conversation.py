@@ -511,6 +511,10 @@ def _notice(conversation: Conversation, event: events.Notice, _: Surroundings) -
     return conversation._with_notice(event, event.severity, event.text, event.rule)
 
 
+def _agent_opened(conversation: Conversation, event: events.AgentOpened, _: Surroundings) -> Conversation:
+    return conversation._with_notice(event, "info", event.in_words)
+
+
 def _server_changed(conversation: Conversation, event: events.ServerChanged, _: Surroundings) -> Conversation:
     if event.status not in {"failed", "given up for now"}:
         return conversation
@@ -662,6 +666,7 @@ _HANDLERS: dict[type[events.Event], Callable[[Conversation, Any, Surroundings], 
     events.BackgroundEnded: _background_ended,
     events.ServerChanged: _server_changed,
     events.SessionResumed: _session_resumed,
+    events.AgentOpened: _agent_opened,
     events.CheckpointSaved: _checkpoint_saved,
     events.Rewound: _rewound,
     events.RunFinished: _run_finished,

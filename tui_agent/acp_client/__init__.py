@@ -1,0 +1,1 @@
+"""Another agent as the one that takes the steps of a session, over the Agent Client Protocol."""
