@@ -27,6 +27,8 @@ from tui_agent.models.protocol import Model
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline, ServerReply
 from tui_agent.session.goal import Goal
 from tui_agent.session.opening import open_session
+from tui_agent.session.other_agent import FindAgent, own_loop
+from tui_agent.session.own_run import carried_out
 from tui_agent.session.session import Session
 from tui_agent.store.errors import SessionError
 from tui_agent.store.retention import put_away
@@ -87,19 +89,28 @@ class HeadlessOperator:
 
 
 async def run_headless(
-    settings: Settings, task: str, *, model: Model, resume: Path | None = None, goal: Goal | None = None
+    settings: Settings,
+    task: str,
+    *,
+    model: Model,
+    resume: Path | None = None,
+    goal: Goal | None = None,
+    agent: FindAgent = own_loop,
 ) -> int:
     """Run `task`, print what `settings.output` asks for, and return the exit code.
 
     `resume` is the folder of a session to go on with: a run that its process left open goes on, with all its
     counters, and `task` is the operator's next message to it. `goal`: an answer is checked by it, and sent back while
-    the check fails. `model` is closed with it. Raises `SessionError` if no session can be opened.
+    the check fails. `model` is closed with it; `agent` finds another agent that takes the steps. Raises `SessionError`
+    if no session can be opened.
     """
     outlet = Outlet(sys.stdout)
     shown = presenter(settings.output, outlet, sys.stderr)
     operator = HeadlessOperator(approve_mode=settings.approve)
-    session = await open_session(settings.replaced(step=False), operator, model, resume, listener=shown.event)
-    failure = ""
+    session = await open_session(
+        settings.replaced(step=False), operator, model, resume, listener=shown.event, agent=agent
+    )
+    failure, unmet = "", None
     try:
         begun = asyncio.Event()
         with _interruptions(session, begun, settings.timeout, outlet):

@@ -17,12 +17,13 @@ from typing import Any
 from tui_agent import __version__, processes
 from tui_agent.acp.wire import AUTH_REQUIRED, Wire
 from tui_agent.acp_client.connection import AgentError, AgentGoneError, Connection
-from tui_agent.acp_client.turn import Ended, Turn
 from tui_agent.acp_client.entries import AgentEntry
+from tui_agent.acp_client.turn import Ended, Turn
 from tui_agent.core.events import Fault, FaultKind
 from tui_agent.formats.importers.faults import classified
 from tui_agent.formats.importers.values import text_at, value_at
-from tui_agent.terminal_text import one_line, sanitize
+from tui_agent.headline import headline
+from tui_agent.terminal_text import one_line
 
 PROTOCOL = 1
 START_PATIENCE = 120.0
@@ -67,8 +68,9 @@ async def started(entry: AgentEntry, workspace: Path) -> Running:
     child = await processes.start(
         entry.argv, cwd=entry.folder(workspace), env={**os.environ, **entry.env}, limit=_TAIL
     )
-    assert child.process.stdout is not None
-    assert child.process.stdin is not None
+    reader, writer = child.process.stdout, child.process.stdin
+    if reader is None or writer is None:
+        raise OSError("it has no pipes")
     tail = bytearray()
 
     async def read_errors() -> None:
@@ -80,7 +82,7 @@ async def started(entry: AgentEntry, workspace: Path) -> Running:
     reading = asyncio.get_running_loop().create_task(read_errors(), name="acp-agent-errors")
 
     def last_words() -> str:
-        said = sanitize(tail.decode(errors="replace")).strip()[-600:]
+        said = headline(tail.decode(errors="replace"))
         code = "" if child.code is None else f" (exit code {child.code})"
         return f"the agent has ended{code}{f': {said}' if said else ''}"
 
@@ -88,7 +90,7 @@ async def started(entry: AgentEntry, workspace: Path) -> Running:
         await child.end(GRACE)
         reading.cancel()
 
-    return Running(Wire(child.process.stdout, child.process.stdin, answers=False), last_words, end)
+    return Running(Wire(reader, writer, answers=False), last_words, end)
 
 
 class Agent:
@@ -131,7 +133,9 @@ class Agent:
         try:
             return await self._greeted(self._connection)
         except AgentGoneError as gone:
-            raise await self._gone(gone) from gone
+            said = self._last_words(gone)
+            await self.close()
+            raise AgentFault(Fault(kind=FaultKind.UNKNOWN, message=said)) from gone
         except TimeoutError as late:
             await self.close()
             said = f"{self.entry.name} has not answered in {START_PATIENCE:.0f} s"
@@ -189,15 +193,13 @@ class Agent:
             method = "session/load"
         else:
             raise AgentError("it cannot open a session again")
-        found = await connection.request(method, {"sessionId": self._session, **self._place()}, START_PATIENCE)
+        found = await connection.request(
+            method, {"sessionId": self._session, **self._place()}, START_PATIENCE
+        )
         return found if isinstance(found, dict) else {}
 
-    async def _gone(self, gone: AgentGoneError) -> AgentFault:
-        """The fault of an agent whose stream has ended."""
-        running = self._running
-        await self.close()
-        said = str(gone) or (running.last_words() if running is not None else "the agent has ended")
-        return AgentFault(Fault(kind=FaultKind.STREAM_CUT, message=said))
+    def _last_words(self, gone: AgentGoneError) -> str:
+        return str(gone) or ("the agent has ended" if self._running is None else self._running.last_words())
 
     def _fault(self, error: AgentError) -> Fault:
         if error.code != AUTH_REQUIRED:
@@ -225,9 +227,10 @@ class Agent:
     # --- turns ----------------------------------------------------------------------------------------------
 
     def prompt(self, text: str, taken: set[str]) -> Turn:
-        """Send a prompt; its answer, which comes. `taken`: see `Turn`."""
+        """Send a prompt; its answer, which comes. `taken`: see `Turn`. Raises `AgentFault`."""
         connection = self._connection
-        assert connection is not None
+        if connection is None:
+            raise AgentFault(Fault(kind=FaultKind.STREAM_CUT, message="the agent has ended"))
         turn = self._turn = Turn(self._workspace, taken)
         work = self._answered(connection, turn, text)
         self._ending = asyncio.get_running_loop().create_task(work, name="acp-turn")
@@ -239,9 +242,7 @@ class Agent:
             answer = await connection.request("session/prompt", params)
             ended = Ended(text_at(answer, "stopReason") or "end_turn")
         except AgentGoneError as gone:
-            running = self._running
-            said = str(gone) or (running.last_words() if running is not None else "the agent has ended")
-            ended = Ended(fault=Fault(kind=FaultKind.STREAM_CUT, message=said))
+            ended = Ended(fault=Fault(kind=FaultKind.STREAM_CUT, message=self._last_words(gone)))
         except AgentError as error:
             ended = Ended(fault=self._fault(error))
         await turn.put(ended)

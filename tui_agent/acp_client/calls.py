@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import os
 import shlex
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 from tui_agent.acp.content import KINDS
 from tui_agent.core import events
 from tui_agent.core.names import UPDATE_PLAN
-from tui_agent.core.tool_facts import Effect, ToolFacts, Use, named
+from tui_agent.core.tool_facts import Effect, Looks, ToolFacts, Use, named
 from tui_agent.formats.importers.results import exit_message, judged
 from tui_agent.formats.importers.transcript import Call, Result
 from tui_agent.formats.importers.values import clean, code_at, content_text, json_text, value_at
@@ -41,7 +40,16 @@ _CODES = (
 )
 """Places of an exit code in what a call gave back."""
 _COMMANDS = ("command", "cmd", "commandLine")
-_PATHS = ("file_path", "filePath", "path", "abs_path", "absolute_path", "target_file", "notebook_path")
+_PATHS = (
+    "file_path",
+    "filePath",
+    "filepath",
+    "path",
+    "abs_path",
+    "absolute_path",
+    "target_file",
+    "notebook_path",
+)
 _LONGEST = 400_000
 """Characters of a result that are kept."""
 _MOST_LINES = 20_000
@@ -78,6 +86,11 @@ class AgentCall:
         return self.status != "pending"
 
     @property
+    def told(self) -> bool:
+        """Its arguments are known."""
+        return bool(self._said.get("rawInput"))
+
+    @property
     def ended(self) -> bool:
         return self.status in ENDED
 
@@ -98,11 +111,12 @@ class AgentCall:
 
     @property
     def input(self) -> dict[str, Any]:
-        """The arguments; its title if the agent gives none."""
+        """The arguments; its title and its file if the agent gives none."""
         raw = self._said.get("rawInput")
         found = raw if isinstance(raw, dict) else {"input": raw} if raw else {}
         if not found:
-            return {"title": self.title, **self._place()}
+            titled = {"title": self.title} if self._said.get("title") else {}
+            return {**titled, **self._place()}
         for key in _COMMANDS:
             words = found.get(key)
             if isinstance(words, list) and all(isinstance(word, str) for word in words):
@@ -121,7 +135,7 @@ class AgentCall:
         effect, given = EFFECTS.get(self.kind), self.input
         if effect is Effect.COMMAND and (key := _first(given, _COMMANDS)):
             return ToolFacts(effect=effect, uses={key: Use.RUNS}, subject=key, folded=6, at_end=True)
-        looks = "search" if self.kind == "search" else "file" if self.kind == "read" else ""
+        looks: Looks = "search" if self.kind == "search" else "file" if self.kind == "read" else ""
         if effect in {Effect.READ, Effect.WRITE} and (key := _first(given, _PATHS)):
             use = Use.READS if effect is Effect.READ else Use.WRITES
             return ToolFacts(effect=effect, uses={key: use}, subject=key, looks=looks)
@@ -159,8 +173,11 @@ class AgentCall:
         text = "\n".join(filter(None, (_text(block.get("content")) for block in blocks)))
         raw = self._said.get("rawOutput")
         if not text and raw not in (None, "", {}, []):
-            inner = next((raw[key] for key in ("output", "formatted_output", "text") if key in raw), raw) \
-                if isinstance(raw, dict) else raw
+            inner = (
+                next((raw[key] for key in ("output", "formatted_output", "text") if key in raw), raw)
+                if isinstance(raw, dict)
+                else raw
+            )
             text = content_text(inner) if isinstance(inner, str | list) else json_text(inner)
         return clean(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}\n…")
 
@@ -204,10 +221,10 @@ class AgentCall:
             return ""
         before = "/dev/null" if block.get("oldText") is None else f"a/{path}"
         lines = difflib.unified_diff(old, new, before, f"b/{path}")
-        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+        return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
     def _relative(self, path: str) -> str:
-        inside = os.path.isabs(path) and Path(path).is_relative_to(self._workspace)
+        inside = Path(path).is_relative_to(self._workspace)
         return str(Path(path).relative_to(self._workspace)) if inside else path
 
 

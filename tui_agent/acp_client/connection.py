@@ -123,7 +123,9 @@ def _error(error: dict[str, Any]) -> AgentError:
     """The error in words: many agents keep the cause under `data`."""
     code, data = error.get("code"), error.get("data")
     said = str(error.get("message") or "the agent gave no reason")
-    inner = data.get("message") or data.get("details") or data.get("error") if isinstance(data, dict) else data
+    inner = (
+        data.get("message") or data.get("details") or data.get("error") if isinstance(data, dict) else data
+    )
     if isinstance(inner, str) and inner and inner not in said:
         said = f"{said}: {inner}"
     return AgentError(said[:_LONGEST], code if isinstance(code, int) else 0, data)

@@ -19,7 +19,7 @@ from tui_agent.acp_client.turn import Aside, Ended, Item, News, Permission, Piec
 from tui_agent.core import events
 from tui_agent.core.decision.model_calls import model_faulted
 from tui_agent.core.decision.steps import Advise, CallModel, Summarise
-from tui_agent.core.decision.tool_calls import UNKNOWN_EFFECT, as_error, wrong_call
+from tui_agent.core.decision.tool_calls import UNKNOWN_EFFECT, arguments_of, as_error, wrong_call
 from tui_agent.core.request import compaction
 from tui_agent.core.state import RunState
 from tui_agent.models.protocol import Delta
@@ -32,8 +32,12 @@ from tui_agent.runtime.waiting import Wait
 
 Advice = Literal["off", "note", "steer"]
 
-GO_ON = "The service of the model failed, and your last step was cut off. Go on with the task where you stopped."
-CUT_OFF = "You were cut off: the program that you run in has ended. Look at what is done, and go on with the task."
+GO_ON = (
+    "The service of the model failed, and your last step was cut off. Go on with the task where you stopped."
+)
+CUT_OFF = (
+    "You were cut off: the program that you run in has ended. Look at what is done, and go on with the task."
+)
 LENGTH = "Your reply was cut by a limit. Go on where you stopped."
 SILENCE = 600.0
 """Seconds without a word of the agent after which the operator is told."""
@@ -42,7 +46,9 @@ QUIET = 1.0
 LONGEST_REPLY = 1_000_000
 """Characters of a reply that are kept."""
 NO_WORD = "(The agent ended its turn without a word.)"
-SUMMARISES_ITSELF = "The agent keeps its conversation itself; tell it to summarise, if it has a command for that"
+SUMMARISES_ITSELF = (
+    "The agent keeps its conversation itself; tell it to summarise, if it has a command for that"
+)
 _STOPS = {
     "max_tokens": "its longest reply",
     "max_turn_requests": "its own limit of steps in a turn",
@@ -110,6 +116,8 @@ class AgentSteps:
         self._tokens: int | None = None
         self._taken = _ids(recorder.state)
         self._silent = False
+        self.gathered: list[AgentCall] = []
+        """The calls of the newest reply."""
 
     def outline(self) -> RequestOutline:
         """What may go out next: the agent knows its conversation itself."""
@@ -137,7 +145,7 @@ class AgentSteps:
     def leave(self) -> None:
         """Cancel the turn that goes on."""
         if self.turn is not None:
-            self.turn = None
+            self.turn, self._unheard = None, ""
             self._agent.leave()
 
     async def call(self, step: CallModel) -> Mapping[str, Any]:
@@ -177,6 +185,7 @@ class AgentSteps:
             reason = await self._gather(gathered)
         finally:
             gathered.stream.drop()
+        self.gathered = gathered.calls
         calls = tuple(call.as_call(self._key(call)) for call in gathered.calls)
         cost, self._cost = self._cost, 0.0
         self._recorder.record(
@@ -213,7 +222,10 @@ class AgentSteps:
         if greeting is not None:
             self._recorder.record(
                 events.AgentOpened(
-                    agent=self._agent.entry.name, session=greeting.session, version=greeting.version
+                    agent=self._agent.entry.name,
+                    session=greeting.session,
+                    version=greeting.version,
+                    model=greeting.model,
                 )
             )
         if greeting is not None and greeting.forgot:
@@ -244,16 +256,23 @@ class AgentSteps:
         rejected = None if last is None else last.rejected
         return rejected.message if rejected is not None else LENGTH if state.cut_text else CUT_OFF
 
+    @property
+    def _open(self) -> Turn:
+        """The turn that goes on. Raises `AgentFault`."""
+        if self.turn is None:
+            raise AgentFault(events.Fault(kind=events.FaultKind.STREAM_CUT, message="the turn is over"))
+        return self.turn
+
     # --- what comes -----------------------------------------------------------------------------------------
 
     async def _gather(self, gathered: _Gathered) -> str:
         """Take what the agent says up to the beginning of its calls, or its end; the reason. Raises `AgentFault`."""
         while True:
-            assert self.turn is not None
-            item = await self.next(QUIET if gathered.calls else None)
+            told = gathered.calls and all(call.told for call in gathered.calls)
+            item = await self.next(QUIET if told else None)
             if isinstance(item, Ended):
                 if gathered.calls:
-                    self.turn.put_back(item)
+                    self._open.put_back(item)
                     return "tool_calls"
                 reason = self._ended(item)
                 if not self._untold(self._recorder.state):
@@ -261,9 +280,9 @@ class AgentSteps:
                 await self._prompt()
             elif item is None or not gathered.take(item):
                 if item is not None:
-                    self.turn.put_back(item)
+                    self._open.put_back(item)
                 return "tool_calls"
-            elif gathered.begun and not self.turn.waits:
+            elif gathered.begun and not self._open.waits:
                 return "tool_calls"
 
     def _ended(self, ended: Ended) -> str:
@@ -279,18 +298,18 @@ class AgentSteps:
 
     async def next(self, quiet: float | None = None) -> Item | None:
         """The next thing that the agent says; None if nothing comes for `quiet` seconds."""
-        assert self.turn is not None
+        turn = self._open
         while True:
             try:
                 async with asyncio.timeout(quiet or SILENCE):
-                    item = await self.turn.next()
+                    item = await turn.next()
             except TimeoutError:
                 if quiet is not None:
                     return None
                 self._say_silence()
                 continue
             self._silent = False
-            if self.turn.heard:
+            if turn.heard:
                 self._unheard = ""
             if isinstance(item, Usage):
                 self._take_usage(item)
@@ -327,6 +346,8 @@ class _Gathered:
         match item:
             case Piece() if not self.calls:
                 self._add(item)
+            case News(call) if self.begun and call in self.calls:
+                return False
             case News(call):
                 if not (call.replied or call in self.calls):
                     self.calls.append(call)
@@ -364,7 +385,7 @@ class AgentCalls:
         turn, told = self._steps.turn, [call for group in groups for call in group]
         reply = self._recorder.state.recovery.reply
         places = {} if reply is None else {call.id: place for place, call in enumerate(reply.calls)}
-        known = {} if turn is None else {call.key: call for call in turn.calls.values()}
+        known = {} if turn is None else {call.key: call for call in self._steps.gathered}
         running = [_Running(places.get(one.id, 0), one, known[one.id]) for one in told if one.id in known]
         for one in told:
             if one.id not in known:
@@ -446,7 +467,7 @@ class AgentCalls:
             kind=result.kind,
             message=result.message,
             tool=call.name,
-            input=call.input,
+            input=one.input,
             iteration=self._recorder.state.run.iteration,
             unknown_effect=result.unknown_effect,
         )
@@ -471,6 +492,7 @@ class _Running:
 
     def __init__(self, index: int, told: events.ToolCall, call: AgentCall) -> None:
         self.index, self.told, self.call = index, told, call
+        self.input = arguments_of(told)
         self.started = 0.0
         self.ended = False
         self.shown = ""
@@ -481,7 +503,7 @@ class _Running:
         return {
             "call_id": self.call.key,
             "tool": self.told.name,
-            "input": self.call.input,
+            "input": self.input,
             "index": self.index,
             "key": self.told.key,
             "facts": self.told.facts,

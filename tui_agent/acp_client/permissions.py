@@ -20,6 +20,7 @@ from tui_agent.permissions.offers import rules_in_words
 from tui_agent.runtime.approvals import Approvals
 from tui_agent.runtime.operator import ApprovalReply, Operator
 from tui_agent.runtime.recorder import Recorder
+from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.terminal_text import one_line
 from tui_agent.tools.registry import ToolRegistry
 from tui_agent.tools.tool import Tool
@@ -83,6 +84,7 @@ class AgentPermissions:
     async def _judged(self, own: tuple[Tool, dict[str, Any]] | None) -> Judgement | None:
         if own is None:
             return None
+        self._approvals.sandbox = Sandbox()  # ours is not around what the agent runs
         return await asyncio.to_thread(self._approvals.judge, self._recorder.state, *own)
 
     async def _asked(

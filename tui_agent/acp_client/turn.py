@@ -10,7 +10,7 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tui_agent.acp_client.calls import AgentCall
 from tui_agent.core import events
@@ -70,6 +70,7 @@ class Ended:
     fault: events.Fault | None = None
 
 
+Severity = Literal["info", "warning", "error"]
 Item = Piece | News | Permission | Aside | Usage | Ended
 
 
@@ -127,13 +128,15 @@ class Turn:
     def _question(self, request: int | str, params: dict[str, Any]) -> Item | None:
         told, options = params.get("toolCall"), params.get("options")
         found = [one for one in options if isinstance(one, dict)] if isinstance(options, list) else []
-        call = self._call(told if isinstance(told, dict) else {"toolCallId": f"asked-{request}"})
+        given = told if isinstance(told, dict) else {"toolCallId": f"asked-{request}"}
+        call = self._call(given, anew=True)
         return Permission(request, call, found)
 
-    def _call(self, told: dict[str, Any]) -> AgentCall:
+    def _call(self, told: dict[str, Any], *, anew: bool = False) -> AgentCall:
+        """The call that something is told of. `anew`: one that has ended is not meant, for ids come again."""
         named = one_line(str(told.get("toolCallId") or f"call-{len(self.calls)}"), 200)
         call = self.calls.get(named)
-        if call is None:
+        if call is None or (anew and call.ended):
             key = named
             while key in self._taken:  # an agent may count its calls anew in each turn
                 key = f"{key}+"
@@ -159,7 +162,9 @@ class Turn:
                 return Piece(text=content_text(update.get("content")))
             case "agent_thought_chunk":
                 return Piece(reasoning=content_text(update.get("content")))
-            case "tool_call" | "tool_call_update":
+            case "tool_call":
+                return News(self._call(update, anew=True))
+            case "tool_call_update":
                 return News(self._call(update))
             case "plan":
                 return self._plan(update.get("entries"))
@@ -169,11 +174,11 @@ class Turn:
             case "notice":
                 words = (update.get("title"), update.get("description"))
                 text = "\n".join(one for one in words if isinstance(one, str) and one)
-                severity = "info" if update.get("severity") not in {"warning", "error"} else update["severity"]
+                told = update.get("severity")
+                severity: Severity = told if told in {"warning", "error"} else "info"
                 return Aside(events.Notice(text=text, severity=severity)) if text else None
             case "compaction_update":
                 status = one_line(str(update.get("status") or ""), 40)
                 return Aside(events.Notice(text=f"The agent summarises its conversation: {status}."))
             case _:
                 return None
-

@@ -11,8 +11,8 @@ from tui_agent.cli.errors import UsageError
 from tui_agent.cli.opening import config_path, open_console
 from tui_agent.cli.options import (
     Parser,
-    add_console_options,
     add_agent_options,
+    add_console_options,
     add_run_options,
     one_of,
     overrides,
@@ -59,6 +59,11 @@ def main(arguments: Sequence[str]) -> int:
         raise UsageError(
             'agent-tui: the task is empty; say what to do, as in agent-tui "fix the failing tests".'
         )
+    if namespace.agent == "list":
+        from tui_agent.cli.agents import print_agents
+        from tui_agent.config.settings import load_settings
+
+        return print_agents(load_settings(overrides(namespace), namespace.config))
     return open_console(
         ConsoleArguments(
             overrides=overrides(namespace),

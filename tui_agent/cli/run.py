@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,8 @@ from tui_agent.cli.errors import UsageError
 from tui_agent.cli.interrupts import sigterm_interrupts
 from tui_agent.cli.options import (
     Parser,
-    add_check_options,
     add_agent_options,
+    add_check_options,
     add_run_options,
     amount,
     goal_of,
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from tui_agent.config.settings import Settings
+    from tui_agent.core.state import SessionFacts
     from tui_agent.models.choose import ModelByName
     from tui_agent.models.host_start import Begun
-    from tui_agent.session.goal import Goal
+    from tui_agent.models.protocol import Model
+    from tui_agent.session.other_agent import OtherAgent
 
 _EXAMPLE = """
 agent-tui run "fix the failing tests" --check "pytest -q" --model openai/gpt-5 --approve all
@@ -107,14 +110,17 @@ async def _run_in(namespace: Namespace, task: str, goal: Goal | None) -> int:
         if begun is not None:
             await host_start.end(begun)
         raise
-    starting = asyncio.create_task(model.start())
+    starting = asyncio.create_task(_started(model, settings))
     try:
         with no_collection():
             sandboxes = await asyncio.to_thread(importlib.import_module, "tui_agent.session.sandboxes")
             trying = asyncio.create_task(sandboxes.tried_out(settings))
             headless = await asyncio.to_thread(importlib.import_module, "tui_agent.headless")
         await asyncio.gather(trying, return_exceptions=True)  # the session says what is wrong with it
-        code: int = await headless.run_headless(settings, task, model=model, resume=resume, goal=goal)
+        find = partial(_agent, settings)
+        code: int = await headless.run_headless(
+            settings, task, model=model, resume=resume, goal=goal, agent=find
+        )
     finally:
         await model.close()
         await asyncio.gather(starting, return_exceptions=True)  # the first call said what was wrong with it
@@ -127,12 +133,34 @@ def _settings(namespace: Namespace) -> tuple[Settings, Path | None]:
 
     settings = load_settings(overrides(namespace), namespace.config)
     require_workspace(settings)
-    require_model(settings)
+    if settings.agent:
+        from tui_agent.acp_client.entries import agent_entry
+
+        agent_entry(settings, settings.agent)
+    elif namespace.resume is None:
+        require_model(settings)
     if namespace.resume is None:
         return settings, None
     from tui_agent.store.session_store import SessionStore
 
     return settings, SessionStore(settings.state_dir).resolve(namespace.resume)
+
+
+def _agent(settings: Settings, facts: SessionFacts) -> OtherAgent | None:
+    """The other agent that takes the steps of a session, if one does."""
+    if not settings.agent and facts.agent is None:
+        from tui_agent.config.settings import require_model
+
+        require_model(settings)
+        return None
+    from tui_agent.acp_client.session import session_agent
+
+    return session_agent(settings, facts)
+
+
+async def _started(model: Model, settings: Settings) -> None:
+    if not settings.agent:
+        await model.start()
 
 
 def _model(settings: Settings, begun: Begun | None) -> ModelByName:

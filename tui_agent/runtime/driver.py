@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from tui_agent.core import events
 from tui_agent.core.decision import steps
@@ -23,15 +23,49 @@ from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request import compaction
 from tui_agent.core.state import RunState
 from tui_agent.runtime.checkpointer import Checkpointer
-from tui_agent.runtime.executor import Executor
-from tui_agent.runtime.model_call import ModelCaller
-from tui_agent.runtime.operator import Operator
+from tui_agent.runtime.executor import Group
+from tui_agent.runtime.operator import Operator, RequestOutline
 from tui_agent.runtime.recorder import Recorder, RecordingFailed
+from tui_agent.tools.registry import ParsedCall
 
 T = TypeVar("T")
 E = TypeVar("E", bound=events.Event)
 
 logger = logging.getLogger(__name__)
+
+
+class Steps(Protocol):
+    """Whoever takes the steps: a model, or another agent."""
+
+    def outline(self) -> RequestOutline:
+        """The next request as it would go out now."""
+
+    async def learn_window(self, model: str) -> None:
+        """Record how long a prompt may be."""
+
+    async def summarise(self, step: steps.Summarise) -> None:
+        """Record a summary, or why there is none."""
+
+    async def advise(self, step: steps.Advise) -> None:
+        """Record another approach, or why there is none."""
+
+    async def call(self, step: steps.CallModel) -> Mapping[str, ParsedCall]:
+        """Record the next reply, or a fault; its calls by their ids, as they are to be run."""
+
+    def skip_wait(self) -> None:
+        """Make the next try of the call that waits now."""
+
+
+class Calls(Protocol):
+    """Whoever runs the calls of a reply."""
+
+    exact: Mapping[str, ParsedCall]
+
+    async def run(self, groups: Sequence[Group], *, approved: bool = False) -> None:
+        """Record what became of each; `approved`: the operator wrote them."""
+
+    async def report_failure(self, failed: events.ToolFailed) -> None:
+        """A call has failed."""
 
 
 class Driver:
@@ -40,8 +74,8 @@ class Driver:
     def __init__(
         self,
         recorder: Recorder,
-        caller: ModelCaller,
-        executor: Executor,
+        caller: Steps,
+        executor: Calls,
         operator: Operator,
         checkpointer: Checkpointer,
     ) -> None:

@@ -48,11 +48,14 @@ class AgentOpened(Event):
     """Its own name of the session."""
     version: str = ""
     """Its name and version, as it gives them."""
+    model: str = ""
+    """The model that it begins with, if it says so."""
 
     @property
     def in_words(self) -> str:
         """One sentence, without its full stop."""
-        called = f" ({self.version})" if self.version else ""
+        about = ", ".join(filter(None, (self.version, self.model)))
+        called = f" ({about})" if about else ""
         return f"the agent {self.agent}{called} takes the steps; it runs its own calls, in no sandbox of ours"
 
 

@@ -1,0 +1,332 @@
+"""Another agent takes the steps of a session: its updates are events, its questions the operator's, its end ours."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from tests.acp.other_agent import (
+    LIMIT,
+    Ask,
+    Die,
+    Hang,
+    OtherAgent,
+    Person,
+    Raw,
+    Step,
+    Stop,
+    called,
+    ended,
+    say,
+    session_with,
+    think,
+)
+from tui_agent.acp_client.driver import GO_ON
+from tui_agent.core import events
+from tui_agent.core.fold import fold
+from tui_agent.runtime.operator import ApprovalReply, EscalationReply
+from tui_agent.store.journal import Journal
+
+E = TypeVar("E", bound=events.Event)
+
+
+def of(heard: Sequence[events.Event], kind: type[E]) -> list[E]:
+    return [event for event in heard if isinstance(event, kind)]
+
+
+async def run(
+    folder: Path, agent: OtherAgent, person: Person | None = None, task: str = "Do it.", **options: Any
+) -> list[events.Event]:
+    """All events of a session with one run."""
+    async with session_with(folder, agent, person, **options) as (session, heard):
+        await session.submit(task)
+        await asyncio.wait_for(session.wait(), LIMIT)
+    return heard
+
+
+async def test_its_words_calls_plan_and_diff_are_events_as_of_our_own_runs(tmp_path: Path) -> None:
+    diff = {"type": "diff", "path": str(tmp_path / "work" / "a.txt"), "oldText": "one\n", "newText": "1\n"}
+    plan = {"sessionUpdate": "plan", "entries": [{"content": "Look", "status": "in_progress"}]}
+    agent = OtherAgent(
+        [
+            think("Hm."),
+            say("I look."),
+            plan,
+            called("a", command="ls"),
+            ended("a", "a.txt", rawOutput={"exit_code": 0}),
+            called("b", "edit", path="a.txt"),
+            ended("b", content=[diff]),
+            {"sessionUpdate": "usage_update", "used": 1_200, "size": 9_000, "cost": {"amount": 0.25}},
+            say("Done."),
+        ]
+    )
+    heard = await run(tmp_path, agent)
+    assert agent.prompts == ["Do it."]
+    replies = of(heard, events.ReplyFinished)
+    assert (replies[0].text, replies[0].reasoning) == ("I look.", "Hm.")
+    assert [call.name for reply in replies for call in reply.calls] == ["update_plan", "execute", "edit"]
+    done = {event.tool: event for event in of(heard, events.ToolSucceeded)}
+    assert done["execute"].exit_code == 0
+    assert done["edit"].changed == ("a.txt",)
+    assert "-one\n+1\n" in done["edit"].diff
+    assert done["update_plan"].input == {"plan": [{"step": "Look", "status": "in_progress"}]}
+    assert replies[-1].prompt_tokens == 1_200
+    assert sum(one.cost or 0.0 for one in replies) == 0.25
+    finished = of(heard, events.RunFinished)[-1]
+    assert (finished.outcome, finished.answer) == (events.Outcome.ANSWERED, "Done.")
+    state = fold(heard)
+    assert state.run.agent == "theirs"
+    assert state.metrics.files_changed == ("a.txt",)
+
+
+@pytest.mark.parametrize(
+    ("update", "kind", "said"),
+    [
+        (ended("a", "no such file", "failed"), events.ToolFailed, "no such file"),
+        (ended("a", "made it", rawOutput={"exitCode": 1}), events.ToolFailed, "exit code 1"),
+        (ended("a", "made it", rawOutput={"metadata": {"exit": 2}}), events.ToolFailed, "exit code 2"),
+        (ended("a", rawOutput={"output": "fine"}), events.ToolSucceeded, "fine"),
+        (Stop(), events.ToolEnded, ""),
+        (Stop("cancelled"), events.ToolCancelled, "unknown"),
+    ],
+)
+async def test_a_call_ends_as_it_ended(
+    tmp_path: Path, update: Step, kind: type[events.ToolResult], said: str
+) -> None:
+    heard = await run(tmp_path, OtherAgent([called("a", command="make"), update, say("So.")]), Person())
+    [result] = of(heard, events.ToolResult)
+    assert isinstance(result, kind)
+    assert said in result.model_dump_json()
+
+
+async def test_calls_side_by_side_are_one_reply_and_one_within_another_comes_after_it(tmp_path: Path) -> None:
+    turn = [
+        called("a", status="pending", command="one"),
+        called("b", status="pending", command="two"),
+        Ask({"toolCallId": "a"}),
+        called("inner", "read", path="x"),
+        ended("inner", "x"),
+        ended("b", "2"),
+        ended("a", "1"),
+        say("Done."),
+    ]
+    heard = await run(tmp_path, OtherAgent(turn), Person(ApprovalReply("once")))
+    assert [[call.id for call in one.calls] for one in of(heard, events.ReplyFinished)] == [
+        ["a", "b"],
+        ["inner"],
+        [],
+    ]
+    assert "read inner" in "".join(event.text for event in of(heard, events.ToolProgress))
+
+
+async def test_an_id_that_comes_again_is_another_call(tmp_path: Path) -> None:
+    turn = [called("a", command="one"), ended("a", "1"), called("a", command="two"), ended("a", "2")]
+    heard = await run(tmp_path, OtherAgent([*turn, say("So.")]))
+    assert [(one.call_id, one.content) for one in of(heard, events.ToolSucceeded)] == [("a", "1"), ("a+", "2")]
+
+
+# --- permissions -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "answers", "outcome", "asked"),
+    [
+        ({}, [ApprovalReply("once")], "yes", 1),
+        ({}, [ApprovalReply("session", rules=("bash(make *)",))], "yes", 1),
+        ({}, [ApprovalReply("deny", "not now")], "no", 1),
+        ({"approve": "all"}, [], "yes", 0),
+        ({"permissions": {"allow": ("bash(make *)",)}}, [], "yes", 0),
+        ({"permissions": {"deny": ("bash(make *)",)}}, [], "no", 0),
+    ],
+)
+async def test_a_permission_request_is_answered_by_rules_mode_or_operator(
+    tmp_path: Path, options: dict[str, Any], answers: list[ApprovalReply], outcome: str, asked: int
+) -> None:
+    end = ended("a", "rejected", "failed") if outcome == "no" else ended("a", "built")
+    turn = [called("a", status="pending", command="make all"), Ask({"toolCallId": "a"}), end, say("So.")]
+    agent, person = OtherAgent(turn), Person(*answers)
+    heard = await run(tmp_path, agent, person, **options)
+    assert agent.outcomes == [{"outcome": "selected", "optionId": outcome}]
+    assert len(person.asked) == asked
+    [result] = of(heard, events.ToolResult)
+    assert isinstance(result, events.ToolRefused if outcome == "no" else events.ToolSucceeded)
+
+
+async def test_reading_is_asked_about_since_no_sandbox_of_ours_is_around_it(tmp_path: Path) -> None:
+    turn = [called("a", status="pending", command="ls"), Ask({"toolCallId": "a"}), ended("a", "x"), say("So.")]
+    person = Person(ApprovalReply("once"))
+    await run(tmp_path, OtherAgent(turn), person)
+    assert len(person.asked) == 1
+
+
+async def test_options_that_are_more_than_yes_and_no_are_the_operators_to_choose(tmp_path: Path) -> None:
+    options = [
+        {"optionId": str(n), "name": name, "kind": "allow_once"} for n, name in enumerate(["Red", "Blue"])
+    ]
+    turn = [Ask({"toolCallId": "q", "title": "Which colour?"}, options), ended("q", "ok"), say("So.")]
+    agent, person = OtherAgent(turn), Person(EscalationReply("answer", "Blue"))
+    await run(tmp_path, agent, person)
+    assert agent.outcomes == [{"outcome": "selected", "optionId": "1"}]
+
+
+# --- the end, before it comes by itself -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("steps", [[Hang()], [called("a", command="sleep"), Hang()], [say("I"), Hang()]])
+async def test_a_stop_cancels_its_turn_and_the_next_prompt_waits_for_that(
+    tmp_path: Path, steps: list[Step]
+) -> None:
+    agent = OtherAgent(steps, [say("Here again.")])
+    async with session_with(tmp_path, agent) as (session, heard):
+        await session.submit("Do it.")
+        while not agent.prompts:
+            await asyncio.sleep(0)
+        await asyncio.wait_for(session.stop(), LIMIT)
+        await session.submit("And now?")
+        await asyncio.wait_for(session.wait(), LIMIT)
+    assert any(message.get("method") == "session/cancel" for message in agent.got)
+    outcomes = [one.outcome for one in of(heard, events.RunFinished)]
+    assert outcomes == [events.Outcome.INTERRUPTED, events.Outcome.ANSWERED]
+    assert agent.prompts == ["Do it.", "And now?"]
+    assert agent.starts == 1
+
+
+async def test_a_message_that_is_queued_is_the_next_prompt_and_is_put_into_no_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = [called("a", status="pending", command="make"), Ask({"toolCallId": "a"}), ended("a", "1")]
+    agent = OtherAgent([*first, say("First.")], [say("Second.")])
+    person = Person()
+    async with session_with(tmp_path, agent, person) as (session, heard):
+        async def approve(asked: events.ApprovalAsked) -> ApprovalReply:
+            await session.submit("And then this.")
+            return ApprovalReply("once")
+
+        monkeypatch.setattr(person, "approve", approve)
+        await session.submit("Do it.")
+        await asyncio.wait_for(session.wait(), LIMIT)
+    assert agent.prompts == ["Do it.", "And then this."]
+    assert not of(heard, events.OperatorSpoke)
+
+
+# --- faults ---------------------------------------------------------------------------------------------------------
+
+OVERLOADED = {"code": -32603, "message": "Internal error", "data": {"message": "529 overloaded_error: Overloaded"}}
+LIMIT_REACHED = {"code": -32603, "message": "You've hit your usage limit. Try again in 3 hours."}
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "again", "options"),
+    [
+        ([Stop(error=OVERLOADED)], events.FaultKind.OVERLOADED, "Do it.", {}),
+        ([say("I"), Stop(error=OVERLOADED)], events.FaultKind.OVERLOADED, GO_ON, {}),
+        ([Stop(error=LIMIT_REACHED)], events.FaultKind.USAGE_LIMIT, "Do it.", {"on_limit": "wait"}),
+        ([say("I"), Die()], events.FaultKind.STREAM_CUT, GO_ON, {}),
+    ],
+)
+async def test_a_fault_is_waited_out_and_the_agent_goes_on(
+    tmp_path: Path, fault: list[Step], kind: events.FaultKind, again: str, options: dict[str, Any]
+) -> None:
+    agent = OtherAgent(fault, [say("Done.")])
+    heard = await run(tmp_path, agent, **options)
+    assert [one.fault.kind for one in of(heard, events.ModelFaulted)] == [kind]
+    assert agent.prompts == ["Do it.", again]
+    assert of(heard, events.RunFinished)[-1].answer.endswith("Done.")
+    assert agent.starts == (2 if kind is events.FaultKind.STREAM_CUT else 1)
+    if kind is events.FaultKind.STREAM_CUT:
+        assert [one["method"] for one in agent.got if "method" in one].count("session/load") == 1
+
+
+@pytest.mark.parametrize(
+    ("greeting", "opens", "said"),
+    [
+        ({"protocolVersion": 7}, {}, "speaks version 7 of the Agent Client Protocol"),
+        ({"protocolVersion": None}, {}, "does not speak the Agent Client Protocol"),
+        ({}, {"code": -32000, "message": "Authentication required"}, "wants you to log in"),
+        ({}, {}, "named no session"),
+        ({}, {"code": -32603, "message": "no model is configured"}, "no model is configured"),
+    ],
+)
+async def test_an_agent_that_cannot_begin_is_told_of_in_words_and_the_session_is_kept(
+    tmp_path: Path, greeting: dict[str, Any], opens: dict[str, Any], said: str
+) -> None:
+    agent = OtherAgent(greeting=greeting)
+    agent.opens = opens
+    heard = await run(tmp_path, agent, Person(*[EscalationReply("stop")] * 3))
+    finished = of(heard, events.RunFinished)[-1]
+    assert finished.outcome is events.Outcome.MODEL_FAILED
+    assert said in finished.reason
+
+
+async def test_rubbish_and_a_flood_are_left_out_and_the_turn_goes_on(tmp_path: Path) -> None:
+    rubbish: list[Step] = [
+        Raw(b"{not json"),
+        Raw(b"[1, 2]"),
+        Raw(b'{"jsonrpc": "2.0", "method": "session/update", "params": 7}'),
+        Raw(b'{"jsonrpc": "2.0", "id": 77, "result": {}}'),
+        Raw(b'{"jsonrpc": "2.0", "id": 5, "method": "fs/read_text_file", "params": {"path": "/etc/passwd"}}'),
+        {"sessionUpdate": 5},
+        {"sessionUpdate": "of_tomorrow", "x": 1},
+        {"sessionUpdate": "tool_call"},
+        {"sessionUpdate": "tool_call_update", "toolCallId": ["no"], "status": "completed", "content": "text"},
+        {"sessionUpdate": "plan", "entries": "none"},
+        {"sessionUpdate": "agent_message_chunk", "content": 7},
+    ]
+    flood = [say("x") for _ in range(5_000)]
+    agent = OtherAgent([*rubbish, *flood, say(" Done.")])
+    agent._waiting[5] = asyncio.get_running_loop().create_future()
+    heard = await run(tmp_path, agent)
+    assert of(heard, events.RunFinished)[-1].outcome is events.Outcome.ANSWERED
+    assert of(heard, events.ReplyFinished)[-1].text.endswith("xxx Done.")
+    [refused] = [one for one in agent.got if one.get("id") == 5]
+    assert refused["error"]["code"] == -32601
+
+
+# --- sessions -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loads", [True, False])
+async def test_a_saved_session_goes_on_with_the_agents_own_session(tmp_path: Path, *, loads: bool) -> None:
+    first = OtherAgent([say("One.")])
+    async with session_with(tmp_path, first) as (session, _):
+        await session.submit("Do it.")
+        await asyncio.wait_for(session.wait(), LIMIT)
+        folder = session.folder
+    second = OtherAgent([say("Two.")], loads=loads)
+    async with session_with(tmp_path, second, resume=folder) as (session, heard):
+        await session.submit("More.")
+        await asyncio.wait_for(session.wait(), LIMIT)
+    opening = [one for one in second.got if one.get("method") in {"session/load", "session/new"}]
+    assert [one["method"] for one in opening] == ["session/load" if loads else "session/new"]
+    assert second.prompts == ["More."]
+    assert any("knows nothing of it" in one.text for one in of(heard, events.Notice)) is not loads
+    journal = await Journal.open_to_append(folder)
+    assert fold(journal.contents.events).session.agent is not None
+    await journal.close()
+
+
+# --- what it is told -------------------------------------------------------------------------------------------------
+
+_FAILS: list[Step] = [
+    step
+    for n in range(6)
+    for step in (called(f"c{n}", command="make"), ended(f"c{n}", "error: no rule", "failed"))
+]
+
+
+@pytest.mark.parametrize(
+    ("advise", "prompts", "cancelled"), [("off", 1, False), ("note", 1, False), ("steer", 2, True)]
+)
+async def test_a_turn_that_goes_wrong_is_cancelled_only_if_the_agent_is_to_be_steered(
+    tmp_path: Path, advise: str, prompts: int, *, cancelled: bool
+) -> None:
+    agent = OtherAgent([*_FAILS, say("I give up. Is that right?")], [say("Another way.")])
+    person = Person(*[EscalationReply("skip")] * 9)
+    heard = await run(tmp_path, agent, person, advise=advise)
+    for e in heard: print(e.type, getattr(e,'level',''), getattr(e,'reason','')[:80], getattr(e, 'note', ''), getattr(e,'text','')[:80])
+    assert len(agent.prompts) == prompts
+    assert any(one.get("method") == "session/cancel" for one in agent.got) is cancelled
