@@ -76,7 +76,7 @@ class AgentDriver(Driver):
     ) -> None:
         steps = AgentSteps(recorder, agent, checkpointer, advise=advise, jitter=jitter, wait=wait)
         calls = AgentCalls(recorder, steps, checkpointer, permissions)
-        super().__init__(recorder, steps, calls, _InWords(operator), checkpointer)
+        super().__init__(recorder, steps, calls, _InWords(operator, steps), checkpointer)
         self._steps = steps
 
     async def resume(self) -> events.RunFinished:
@@ -248,7 +248,7 @@ class AgentSteps:
                 break
             if group.kind in {"task", "operator", "news"}:
                 found.insert(0, str(group.messages[0]["content"]))
-        return found
+        return [*dict.fromkeys(found)]
 
     @staticmethod
     def _reminder(state: RunState) -> str:
@@ -529,10 +529,15 @@ def _ids(state: RunState) -> set[str]:
 
 
 class _InWords:
-    """The operator of a run whose calls only the agent can run: a call to retry or edit becomes words."""
+    """The operator of a run whose calls only the agent can run: a call to retry or edit becomes words, and what was
+    answered is not asked again before the agent knows the answer.
+    """
 
-    def __init__(self, operator: Operator) -> None:
+    def __init__(self, operator: Operator, steps: AgentSteps) -> None:
         self._operator = operator
+        self._steps = steps
+        self._answered: tuple[str, Turn] | None = None
+        """The call and the turn of the newest answer."""
         self.approve, self.consult, self.gate = operator.approve, operator.consult, operator.gate
 
     @property
@@ -540,7 +545,11 @@ class _InWords:
         return self._operator.present
 
     async def answer(self, raised: events.EscalationRaised) -> EscalationReply:
+        turn = self._steps.turn
+        if raised.key and turn is not None and self._answered == (raised.key, turn):
+            return EscalationReply("continue", by="policy")
         reply = await self._operator.answer(raised)
+        self._answered = None if turn is None else (raised.key, turn)
         if reply.choice not in {"retry", "edit"} or not raised.tool:
             return reply
         given = raised.input if reply.input is None else reply.input
