@@ -46,6 +46,7 @@ FLOORS = (
     {"event_lines"},
     {"watch"},
     {"acp", "agents", "library"},
+    {"acp_client"},
     {"headless_output"},
     {"headless", "doctor"},
     {"fleet"},

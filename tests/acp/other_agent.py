@@ -1,6 +1,6 @@
 """A scripted agent of the Agent Client Protocol in the test's own process: its turns are data.
 
-    agent = OtherAgent([say("I look."), called("c1", "execute", command="ls"), ended("c1", "a.txt"), say("Done.")])
+agent = OtherAgent([say("I look."), called("c1", "execute", command="ls"), ended("c1", "a.txt"), say("Done.")])
 """
 
 from __future__ import annotations
@@ -117,8 +117,10 @@ class OtherAgent:
             writer.close()
             await asyncio.gather(serving, return_exceptions=True)
 
-        wire = Wire(*await asyncio.open_connection(sock=mine), answers=False)
-        return Running(wire, lambda: "the agent has ended (exit code 9): boom", end)
+        async def last_words() -> str:
+            return "the agent has ended (exit code 9): boom"
+
+        return Running(Wire(*await asyncio.open_connection(sock=mine), answers=False), last_words, end)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writer = writer

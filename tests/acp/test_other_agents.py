@@ -104,7 +104,7 @@ async def test_a_call_ends_as_it_ended(
 
 
 async def test_calls_side_by_side_are_one_reply_and_one_within_another_comes_after_it(tmp_path: Path) -> None:
-    turn = [
+    turn: list[Step] = [
         called("a", status="pending", command="one"),
         called("b", status="pending", command="two"),
         Ask({"toolCallId": "a"}),
@@ -124,9 +124,17 @@ async def test_calls_side_by_side_are_one_reply_and_one_within_another_comes_aft
 
 
 async def test_an_id_that_comes_again_is_another_call(tmp_path: Path) -> None:
-    turn = [called("a", command="one"), ended("a", "1"), called("a", command="two"), ended("a", "2")]
+    turn: list[Step] = [
+        called("a", command="one"),
+        ended("a", "1"),
+        called("a", command="two"),
+        ended("a", "2"),
+    ]
     heard = await run(tmp_path, OtherAgent([*turn, say("So.")]))
-    assert [(one.call_id, one.content) for one in of(heard, events.ToolSucceeded)] == [("a", "1"), ("a+", "2")]
+    assert [(one.call_id, one.content) for one in of(heard, events.ToolSucceeded)] == [
+        ("a", "1"),
+        ("a+", "2"),
+    ]
 
 
 # --- permissions -------------------------------------------------------------------------------------------------
@@ -147,7 +155,12 @@ async def test_a_permission_request_is_answered_by_rules_mode_or_operator(
     tmp_path: Path, options: dict[str, Any], answers: list[ApprovalReply], outcome: str, asked: int
 ) -> None:
     end = ended("a", "rejected", "failed") if outcome == "no" else ended("a", "built")
-    turn = [called("a", status="pending", command="make all"), Ask({"toolCallId": "a"}), end, say("So.")]
+    turn: list[Step] = [
+        called("a", status="pending", command="make all"),
+        Ask({"toolCallId": "a"}),
+        end,
+        say("So."),
+    ]
     agent, person = OtherAgent(turn), Person(*answers)
     heard = await run(tmp_path, agent, person, **options)
     assert agent.outcomes == [{"outcome": "selected", "optionId": outcome}]
@@ -156,8 +169,36 @@ async def test_a_permission_request_is_answered_by_rules_mode_or_operator(
     assert isinstance(result, events.ToolRefused if outcome == "no" else events.ToolSucceeded)
 
 
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        (ApprovalReply("deny", "use ninja"), "use ninja"),
+        (ApprovalReply("once", input={"command": "ninja"}), '{"command": "ninja"}'),
+    ],
+)
+async def test_why_a_call_was_denied_is_the_next_prompt_and_an_edited_call_does_not_run(
+    tmp_path: Path, reply: ApprovalReply, told: str
+) -> None:
+    turn: list[Step] = [
+        called("a", command="make"),
+        Ask({"toolCallId": "a"}),
+        ended("a", "rejected", "failed"),
+        say("So."),
+    ]
+    agent = OtherAgent(turn, [say("Other way.")])
+    heard = await run(tmp_path, agent, Person(reply))
+    assert agent.outcomes == [{"outcome": "selected", "optionId": "no"}]
+    assert told in agent.prompts[1]
+    assert told in of(heard, events.ToolRefused)[0].reason
+
+
 async def test_reading_is_asked_about_since_no_sandbox_of_ours_is_around_it(tmp_path: Path) -> None:
-    turn = [called("a", status="pending", command="ls"), Ask({"toolCallId": "a"}), ended("a", "x"), say("So.")]
+    turn: list[Step] = [
+        called("a", status="pending", command="ls"),
+        Ask({"toolCallId": "a"}),
+        ended("a", "x"),
+        say("So."),
+    ]
     person = Person(ApprovalReply("once"))
     await run(tmp_path, OtherAgent(turn), person)
     assert len(person.asked) == 1
@@ -167,7 +208,11 @@ async def test_options_that_are_more_than_yes_and_no_are_the_operators_to_choose
     options = [
         {"optionId": str(n), "name": name, "kind": "allow_once"} for n, name in enumerate(["Red", "Blue"])
     ]
-    turn = [Ask({"toolCallId": "q", "title": "Which colour?"}, options), ended("q", "ok"), say("So.")]
+    turn: list[Step] = [
+        Ask({"toolCallId": "q", "title": "Which colour?"}, options),
+        ended("q", "ok"),
+        say("So."),
+    ]
     agent, person = OtherAgent(turn), Person(EscalationReply("answer", "Blue"))
     await run(tmp_path, agent, person)
     assert agent.outcomes == [{"outcome": "selected", "optionId": "1"}]
@@ -198,10 +243,15 @@ async def test_a_stop_cancels_its_turn_and_the_next_prompt_waits_for_that(
 async def test_a_message_that_is_queued_is_the_next_prompt_and_is_put_into_no_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = [called("a", status="pending", command="make"), Ask({"toolCallId": "a"}), ended("a", "1")]
+    first: list[Step] = [
+        called("a", status="pending", command="make"),
+        Ask({"toolCallId": "a"}),
+        ended("a", "1"),
+    ]
     agent = OtherAgent([*first, say("First.")], [say("Second.")])
     person = Person()
     async with session_with(tmp_path, agent, person) as (session, heard):
+
         async def approve(asked: events.ApprovalAsked) -> ApprovalReply:
             await session.submit("And then this.")
             return ApprovalReply("once")
@@ -215,7 +265,11 @@ async def test_a_message_that_is_queued_is_the_next_prompt_and_is_put_into_no_tu
 
 # --- faults ---------------------------------------------------------------------------------------------------------
 
-OVERLOADED = {"code": -32603, "message": "Internal error", "data": {"message": "529 overloaded_error: Overloaded"}}
+OVERLOADED = {
+    "code": -32603,
+    "message": "Internal error",
+    "data": {"message": "529 overloaded_error: Overloaded"},
+}
 LIMIT_REACHED = {"code": -32603, "message": "You've hit your usage limit. Try again in 3 hours."}
 
 

@@ -10,6 +10,7 @@ import asyncio
 import os
 import shlex
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,13 +50,13 @@ class Running:
     """A process of the agent's. `last_words`: how it ended and what it said last; `end` ends it."""
 
     wire: Wire
-    last_words: Callable[[], str]
+    last_words: Callable[[], Awaitable[str]]
     end: Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True)
 class Greeting:
-    """What the agent says of itself and of its session. `forgot`: why it could not load the one it had."""
+    """The agent's words about itself and its session. `forgot`: why it could not load the one it had."""
 
     session: str
     version: str = ""
@@ -81,7 +82,10 @@ async def started(entry: AgentEntry, workspace: Path) -> Running:
 
     reading = asyncio.get_running_loop().create_task(read_errors(), name="acp-agent-errors")
 
-    def last_words() -> str:
+    async def last_words() -> str:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GRACE):
+                await asyncio.gather(asyncio.shield(reading), child.process.wait())
         said = headline(tail.decode(errors="replace"))
         code = "" if child.code is None else f" (exit code {child.code})"
         return f"the agent has ended{code}{f': {said}' if said else ''}"
@@ -133,7 +137,7 @@ class Agent:
         try:
             return await self._greeted(self._connection)
         except AgentGoneError as gone:
-            said = self._last_words(gone)
+            said = await self._last_words(gone)
             await self.close()
             raise AgentFault(Fault(kind=FaultKind.UNKNOWN, message=said)) from gone
         except TimeoutError as late:
@@ -198,8 +202,9 @@ class Agent:
         )
         return found if isinstance(found, dict) else {}
 
-    def _last_words(self, gone: AgentGoneError) -> str:
-        return str(gone) or ("the agent has ended" if self._running is None else self._running.last_words())
+    async def _last_words(self, gone: AgentGoneError) -> str:
+        running = self._running
+        return str(gone) or ("the agent has ended" if running is None else await running.last_words())
 
     def _fault(self, error: AgentError) -> Fault:
         if error.code != AUTH_REQUIRED:
@@ -242,7 +247,7 @@ class Agent:
             answer = await connection.request("session/prompt", params)
             ended = Ended(text_at(answer, "stopReason") or "end_turn")
         except AgentGoneError as gone:
-            ended = Ended(fault=Fault(kind=FaultKind.STREAM_CUT, message=self._last_words(gone)))
+            ended = Ended(fault=Fault(kind=FaultKind.STREAM_CUT, message=await self._last_words(gone)))
         except AgentError as error:
             ended = Ended(fault=self._fault(error))
         await turn.put(ended)

@@ -168,7 +168,7 @@ class AgentCall:
 
     @property
     def printed(self) -> str:
-        """What it gave back, as text."""
+        """The text that it gave back."""
         blocks = self._blocks("content")
         text = "\n".join(filter(None, (_text(block.get("content")) for block in blocks)))
         raw = self._said.get("rawOutput")
@@ -188,7 +188,7 @@ class AgentCall:
 
     @property
     def diff(self) -> str:
-        """What it changed, as a unified diff."""
+        """Its changes as a unified diff."""
         return "".join(self._difference(block) for block in self._blocks("diff"))
 
     @property

@@ -77,6 +77,7 @@ class AgentDriver(Driver):
         steps = AgentSteps(recorder, agent, checkpointer, advise=advise, jitter=jitter, wait=wait)
         calls = AgentCalls(recorder, steps, checkpointer, permissions)
         super().__init__(recorder, steps, calls, _InWords(operator, steps), checkpointer)
+        permissions.tell = steps.tell
         self._steps = steps
 
     async def resume(self) -> events.RunFinished:
@@ -112,6 +113,8 @@ class AgentSteps:
         """The last event of which the agent knows what the operator said."""
         self._unheard = ""
         """The newest prompt, until something comes of it."""
+        self._words: list[str] = []
+        """Further words for its next prompt."""
         self._cost = 0.0
         self._tokens: int | None = None
         self._taken = _ids(recorder.state)
@@ -120,7 +123,7 @@ class AgentSteps:
         """The calls of the newest reply."""
 
     def outline(self) -> RequestOutline:
-        """What may go out next: the agent knows its conversation itself."""
+        """The next step: the agent keeps its conversation itself."""
         run = self._recorder.state.run
         return RequestOutline(run.iteration + 1, run.model, 0, 0, 0, (), self._recorder.state.note)
 
@@ -141,6 +144,10 @@ class AgentSteps:
     def skip_wait(self) -> None:
         """Make the next try of the prompt that waits now."""
         self._wait.skip()
+
+    def tell(self, words: str) -> None:
+        """Let the next prompt say this, too."""
+        self._words.append(words)
 
     def leave(self) -> None:
         """Cancel the turn that goes on."""
@@ -237,18 +244,18 @@ class AgentSteps:
             words = GO_ON if again else note or self._reminder(state)
         elif note:
             words = f"{words}\n\n{note}"
-        self._unheard, self._told = words, state.seq
+        self._unheard, self._told, self._words = words, state.seq, []
         self.turn = self._agent.prompt(words, self._taken)
 
     def _untold(self, state: RunState) -> list[str]:
-        """What the operator said since the last prompt."""
+        """Words of the operator since the last prompt."""
         found: list[str] = []
         for group in reversed(state.history.groups):
             if group.seq <= self._told:
                 break
             if group.kind in {"task", "operator", "news"}:
                 found.insert(0, str(group.messages[0]["content"]))
-        return [*dict.fromkeys(found)]
+        return [*dict.fromkeys([*self._words, *found])]
 
     @staticmethod
     def _reminder(state: RunState) -> str:

@@ -7,6 +7,7 @@ rule of ours, and the agent is told `once`. Options that are more than yes and n
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -40,6 +41,8 @@ class AgentPermissions:
         tools: ToolRegistry,
         answer: Callable[[int | str, dict[str, Any]], None],
     ) -> None:
+        self.tell: Callable[[str], None] = lambda _: None
+        """Takes what the agent should read of an answer: the protocol has no place for it."""
         self._recorder = recorder
         self._operator = operator
         self._approvals = approvals
@@ -69,8 +72,13 @@ class AgentPermissions:
             return _outcome(asked.options, _ALLOWS)
         async with self._approvals.asking:
             reply = await self._asked(asked, own, judgement)
+        if reply.decision != "deny" and reply.input is not None and reply.input != asked.call.input:
+            wanted = json.dumps(reply.input, ensure_ascii=False)
+            reply = ApprovalReply("deny", f"it should be called with {wanted} instead", by=reply.by)
         if reply.decision == "deny":
             asked.call.denied = reply.reason or "no reason was given"
+            if reply.reason and reply.by == "operator":
+                self.tell(f"I did not let {asked.call.name} run ({asked.call.title}): {reply.reason}")
             return _outcome(asked.options, _REJECTS)
         asked.call.allowed_by = f"the operator ({reply.decision})"
         return _outcome(asked.options, _ALLOWS)
