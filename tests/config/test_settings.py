@@ -102,6 +102,9 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "max_run_time": ("600", "600"),
     "max_session_time": ("6000", "6000"),
     "sub_agents": ("2", "2"),
+    "agent": ("'vibe-acp'", "vibe-acp"),
+    "advise": ("'steer'", "steer"),
+    "agents": ("{own = {command = 'own --acp', cwd = 'x'}}", '{"own": {"command": "own --acp", "cwd": "x"}}'),
     "budget_warning": ("0.5", "0.5"),
     "fallback_models": ('["a/b", "c/d"]', "a/b, c/d"),
     "compact_at": ("0.5", "0.5"),
@@ -208,7 +211,7 @@ def test_another_file_can_stand_in_for_the_users(place: Path) -> None:
     [
         ("polcy = 'hpd'", ["polcy: there is no such key; the nearest is policy"]),
         ("max-iterations = 3", ["max-iterations: there is no such key; the nearest is max_iterations"]),
-        ("zzzzzz = 1", ["zzzzzz: there is no such key; allowed are aliases, api_base, approve"]),
+        ("zzzzzz = 1", ["zzzzzz: there is no such key; allowed are advise, agent, agents, aliases, api_base"]),
         (
             "[recovery]\nstreak_limits = 3",
             ["recovery.streak_limits: there is no such key; the nearest is recovery.streak_limit"],

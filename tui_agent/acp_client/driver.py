@@ -22,6 +22,7 @@ from tui_agent.core.decision.steps import Advise, CallModel, Summarise
 from tui_agent.core.decision.tool_calls import UNKNOWN_EFFECT, arguments_of, as_error, wrong_call
 from tui_agent.core.request import compaction
 from tui_agent.core.state import RunState
+from tui_agent.formats.importers.faults import classified
 from tui_agent.models.protocol import Delta
 from tui_agent.runtime.checkpointer import Checkpointer
 from tui_agent.runtime.coalesce import ReplyStream
@@ -281,7 +282,7 @@ class AgentSteps:
                 if gathered.calls:
                     self._open.put_back(item)
                     return "tool_calls"
-                reason = self._ended(item)
+                reason = self._ended(item, gathered.text)
                 if not self._untold(self._recorder.state):
                     return reason
                 await self._prompt()
@@ -292,10 +293,13 @@ class AgentSteps:
             elif gathered.begun and not self._open.waits:
                 return "tool_calls"
 
-    def _ended(self, ended: Ended) -> str:
-        """Close the turn; how it ended. Raises `AgentFault`."""
+    def _ended(self, ended: Ended, said: str) -> str:
+        """Close the turn; how it ended. `said`: its last reply. Raises `AgentFault`."""
+        broken = self._open.broken
         self.turn = None
         self._agent.over()
+        if broken:
+            raise AgentFault(classified(said.strip().rpartition("\n\n")[2]))
         if ended.fault is not None:
             raise AgentFault(ended.fault)
         if ended.reason in _STOPS:

@@ -86,6 +86,8 @@ class Turn:
         self.calls: dict[str, AgentCall] = {}
         self.left = False
         """Nobody looks at it any more."""
+        self.broken = False
+        """The agent says that it has failed, and ends the turn as if it had answered (codex-acp)."""
         self.heard = False
         """The agent has answered with something."""
 
@@ -171,6 +173,10 @@ class Turn:
             case "usage_update":
                 used, cost = number_at(update, "used"), number_at(update, "cost", "amount")
                 return Usage(None if used is None else int(used), cost)
+            case "session_info_update":
+                status = value_at(update, "_meta", "codex", "threadStatus", "type")
+                self.broken = self.broken or status == "systemError"
+                return None
             case "notice":
                 words = (update.get("title"), update.get("description"))
                 text = "\n".join(one for one in words if isinstance(one, str) and one)
