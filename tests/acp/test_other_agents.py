@@ -240,6 +240,40 @@ async def test_a_stop_cancels_its_turn_and_the_next_prompt_waits_for_that(
     assert agent.starts == 1
 
 
+async def test_a_stop_while_the_operator_is_asked_answers_the_agent_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = asyncio.Event()
+
+    async def approve(_: events.ApprovalAsked) -> ApprovalReply:
+        asked.set()
+        return await asyncio.get_running_loop().create_future()
+
+    person = Person()
+    monkeypatch.setattr(person, "approve", approve)
+    agent = OtherAgent([called("a", status="pending", command="make"), Ask({"toolCallId": "a"}), Hang()])
+    async with session_with(tmp_path, agent, person) as (session, heard):
+        await session.submit("Do it.")
+        await asyncio.wait_for(asked.wait(), LIMIT)
+        await asyncio.wait_for(session.stop(), LIMIT)
+        while not agent.outcomes:
+            await asyncio.sleep(0)
+    assert agent.outcomes == [{"outcome": "cancelled"}]
+    assert len(of(heard, events.ToolCancelled)) == 1
+
+
+async def test_a_question_with_empty_arguments_does_not_take_away_those_that_were_told(
+    tmp_path: Path,
+) -> None:
+    asked = Ask({"toolCallId": "a", "rawInput": {}, "title": "bash", "kind": "execute"})
+    turn: list[Step] = [called("a", status="pending", command="make"), asked, ended("a", "1"), say("So.")]
+    person = Person(ApprovalReply("once"))
+    await run(tmp_path, OtherAgent(turn), person)
+    [question] = person.asked
+    assert isinstance(question, events.ApprovalAsked)
+    assert question.input == {"command": "make"}
+
+
 async def test_a_message_that_is_queued_is_the_next_prompt_and_is_put_into_no_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -325,6 +359,7 @@ async def test_an_agent_that_cannot_begin_is_told_of_in_words_and_the_session_is
 
 async def test_rubbish_and_a_flood_are_left_out_and_the_turn_goes_on(tmp_path: Path) -> None:
     rubbish: list[Step] = [
+        Raw(b"\x1b]0;ready\x07\x1b[2mstarting ...\x1b[0m"),
         Raw(b"{not json"),
         Raw(b"[1, 2]"),
         Raw(b'{"jsonrpc": "2.0", "method": "session/update", "params": 7}'),

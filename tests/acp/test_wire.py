@@ -46,6 +46,7 @@ def test_rubbish_is_told_from_a_message(line: bytes, code: int, request_id: obje
         (b'{"method":"session/cancel","params":{}}\r', {"method": "session/cancel", "params": {}}),
         (b'{"id":"a","method":"x"}', {"id": "a", "method": "x"}),
         (b'{"id":1,"result":null}', {"id": 1, "result": None}),
+        (b'\x1b]0;agent: ready\x07\x1b[1;32m{"id":1,"result":null}\x1b[0m', {"id": 1, "result": None}),
         (b'{"id":1,"error":"no"}', {"id": 1, "error": {"code": wire.INTERNAL_ERROR, "message": "no"}}),
     ],
 )

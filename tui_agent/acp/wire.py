@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import stat
 import sys
@@ -40,6 +41,8 @@ MOST_REFUSALS = 20
 PATIENCE = 10.0
 """Seconds that requests which are open have when their peer has left."""
 _CHUNK = 65_536
+_DECORATION = re.compile(rb"\x1b(?:\][^\x07\x1b]*(?:\x07|\x1b\\)|\[[0-9;?]*[ -/]*[@-~]|[@-Z\\^_])")
+"""Sequences that are for a terminal."""
 
 
 class Rejected(NamedTuple):
@@ -181,6 +184,8 @@ class Wire:
 
 def message_in(line: bytes) -> Message | Rejected | None:
     """The message in a line, in a form that cannot upset whoever takes it; None for an empty line."""
+    if b"\x1b" in line:  # which no JSON holds: a title of a window, a colour before the message
+        line = _DECORATION.sub(b"", line)
     if not line.strip():
         return None
     try:

@@ -71,7 +71,12 @@ class AgentCall:
         """Why the operator or a rule did not let it run."""
 
     def update(self, update: dict[str, Any]) -> None:
-        said = {key: value for key, value in update.items() if value is not None}
+        # A question about a call may come with empty arguments, and an update with nothing at all.
+        said = {
+            key: value
+            for key, value in update.items()
+            if value is not None and not (key in {"rawInput", "title", "locations"} and not value)
+        }
         if self.ended:  # an end holds
             said.pop("status", None)
         self._said |= said
