@@ -89,6 +89,7 @@ async def test_its_words_calls_plan_and_diff_are_events_as_of_our_own_runs(tmp_p
         (ended("a", "no such file", "failed"), events.ToolFailed, "no such file"),
         (ended("a", "made it", rawOutput={"exitCode": 1}), events.ToolFailed, "exit code 1"),
         (ended("a", "made it", rawOutput={"metadata": {"exit": 2}}), events.ToolFailed, "exit code 2"),
+        (ended("a", "Output: made it\nExit Code: 3\nSignal: 0"), events.ToolFailed, "exit code 3"),
         (ended("a", rawOutput={"output": "fine"}), events.ToolSucceeded, "fine"),
         (Stop(), events.ToolEnded, ""),
         (Stop("cancelled"), events.ToolCancelled, "unknown"),

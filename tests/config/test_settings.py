@@ -211,7 +211,10 @@ def test_another_file_can_stand_in_for_the_users(place: Path) -> None:
     [
         ("polcy = 'hpd'", ["polcy: there is no such key; the nearest is policy"]),
         ("max-iterations = 3", ["max-iterations: there is no such key; the nearest is max_iterations"]),
-        ("zzzzzz = 1", ["zzzzzz: there is no such key; allowed are advise, agent, agents, aliases, api_base"]),
+        (
+            "zzzzzz = 1",
+            ["zzzzzz: there is no such key; allowed are advise, agent, agents, aliases, api_base"],
+        ),
         (
             "[recovery]\nstreak_limits = 3",
             ["recovery.streak_limits: there is no such key; the nearest is recovery.streak_limit"],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,10 @@ _CODES = (
     ("metadata", "exitCode"),
 )
 """Places of an exit code in what a call gave back."""
+_EXIT = re.compile(r"^(?:Exit Code:|Process exited with code) (-?\d{1,10})\s*$", re.MULTILINE)
+"""The line of an exit code behind a command's output (Qwen Code, Gemini CLI, Codex)."""
+_FRAME = 400
+"""Characters at the end of an output in which that line stands."""
 _COMMANDS = ("command", "cmd", "commandLine")
 _PATHS = (
     "file_path",
@@ -189,7 +194,11 @@ class AgentCall:
     @property
     def exit_code(self) -> int | None:
         raw = self._said.get("rawOutput")
-        return next((code for path in _CODES if (code := code_at(raw, *path)) is not None), None)
+        known = next((code for path in _CODES if (code := code_at(raw, *path)) is not None), None)
+        if known is not None or EFFECTS.get(self.kind) is not Effect.COMMAND:
+            return known
+        framed = _EXIT.findall(self.printed[-_FRAME:])
+        return int(framed[-1]) if framed else None
 
     @property
     def diff(self) -> str:
