@@ -138,6 +138,24 @@ async def test_an_id_that_comes_again_is_another_call(tmp_path: Path) -> None:
     ]
 
 
+async def test_arguments_that_come_in_pieces_as_content_are_the_calls_arguments(tmp_path: Path) -> None:
+    turn: list[Step] = [
+        called("a"),
+        ended("a", '{"comm', "in_progress"),
+        ended("a", '{"command": "make"}', "in_progress"),
+        Ask({"toolCallId": "a", "content": ended("a", "May I run make?")["content"]}),
+        ended("a", "no rule\nCommand failed with exit code: 2.", "failed"),
+        say("So."),
+    ]
+    person = Person(ApprovalReply("once"))
+    heard = await run(tmp_path, OtherAgent(turn), person)
+    [question] = person.asked
+    assert isinstance(question, events.ApprovalAsked)
+    assert question.rules == ("bash(make)",)
+    assert [one.input for one in of(heard, events.ToolStarted)] == [{"command": "make"}]
+    assert of(heard, events.ToolFailed)[0].exit_code == 2
+
+
 # --- permissions -------------------------------------------------------------------------------------------------
 
 

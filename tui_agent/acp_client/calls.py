@@ -19,7 +19,14 @@ from tui_agent.core.names import UPDATE_PLAN
 from tui_agent.core.tool_facts import Effect, Looks, ToolFacts, Use, named
 from tui_agent.formats.importers.results import exit_message, judged
 from tui_agent.formats.importers.transcript import Call, Result
-from tui_agent.formats.importers.values import clean, code_at, content_text, json_text, value_at
+from tui_agent.formats.importers.values import (
+    clean,
+    code_at,
+    content_text,
+    json_text,
+    parse_arguments,
+    value_at,
+)
 from tui_agent.terminal_text import one_line
 
 EFFECTS: dict[str, Effect | None] = {
@@ -40,8 +47,11 @@ _CODES = (
     ("metadata", "exitCode"),
 )
 """Places of an exit code in what a call gave back."""
-_EXIT = re.compile(r"^(?:Exit Code:|Process exited with code) (-?\d{1,10})\s*$", re.MULTILINE)
-"""The line of an exit code behind a command's output (Qwen Code, Gemini CLI, Codex)."""
+_EXIT = re.compile(
+    r"^(?:Exit Code:|Process exited with code|Command failed with exit code:) (-?\d{1,10})\.?\s*$",
+    re.MULTILINE,
+)
+"""The line of an exit code behind a command's output (Qwen Code, Gemini CLI, Codex, Kimi Code)."""
 _FRAME = 400
 """Characters at the end of an output in which that line stands."""
 _COMMANDS = ("command", "cmd", "commandLine")
@@ -82,6 +92,8 @@ class AgentCall:
             for key, value in update.items()
             if value is not None and not (key in {"rawInput", "title", "locations"} and not value)
         }
+        if written := self._written:  # other content takes its place
+            self._said["rawInput"] = written
         if self.ended:  # an end holds
             said.pop("status", None)
         self._said |= said
@@ -97,8 +109,14 @@ class AgentCall:
 
     @property
     def told(self) -> bool:
-        """Its arguments are known."""
-        return bool(self._said.get("rawInput"))
+        """Its arguments are known, or it is over."""
+        return self.ended or bool(self._said.get("rawInput")) or bool(self._written)
+
+    @property
+    def _written(self) -> dict[str, Any]:
+        """The arguments that stand in its content while nothing else tells them, once they are whole (Kimi Code)."""
+        text = "" if self.ended or self._said.get("rawInput") else self._text
+        return (parse_arguments(text) or {}) if text.startswith("{") else {}
 
     @property
     def ended(self) -> bool:
@@ -123,7 +141,7 @@ class AgentCall:
     def input(self) -> dict[str, Any]:
         """The arguments; its title and its file if the agent gives none."""
         raw = self._said.get("rawInput")
-        found = raw if isinstance(raw, dict) else {"input": raw} if raw else {}
+        found = raw if isinstance(raw, dict) else {"input": raw} if raw else self._written
         if not found:
             titled = {"title": self.title} if self._said.get("title") else {}
             return {**titled, **self._place()}
@@ -179,8 +197,9 @@ class AgentCall:
     @property
     def printed(self) -> str:
         """The text that it gave back."""
-        blocks = self._blocks("content")
-        text = "\n".join(filter(None, (_text(block.get("content")) for block in blocks)))
+        text = self._text
+        if not self.ended and text.startswith("{"):
+            return ""  # its arguments, as the model writes them
         raw = self._said.get("rawOutput")
         if not text and raw not in (None, "", {}, []):
             inner = (
@@ -190,6 +209,11 @@ class AgentCall:
             )
             text = content_text(inner) if isinstance(inner, str | list) else json_text(inner)
         return clean(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}\n…")
+
+    @property
+    def _text(self) -> str:
+        blocks = self._blocks("content")
+        return "\n".join(filter(None, (_text(block.get("content")) for block in blocks)))
 
     @property
     def exit_code(self) -> int | None:

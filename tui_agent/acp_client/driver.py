@@ -276,8 +276,8 @@ class AgentSteps:
     async def _gather(self, gathered: _Gathered) -> str:
         """Take what the agent says up to the beginning of its calls, or its end; the reason. Raises `AgentFault`."""
         while True:
-            told = gathered.calls and all(call.told for call in gathered.calls)
-            item = await self.next(QUIET if told else None)
+            shown = gathered.calls and all(call.told or call.begun for call in gathered.calls)
+            item = await self.next(QUIET if shown else None)
             if isinstance(item, Ended):
                 if gathered.calls:
                     self._open.put_back(item)
@@ -362,7 +362,7 @@ class _Gathered:
             case News(call):
                 if not (call.replied or call in self.calls):
                     self.calls.append(call)
-                self.begun = self.begun or (call.begun and call in self.calls)
+                self.begun = self.begun or (call.begun and call.told and call in self.calls)
             case Permission(call=call):
                 if not (call.replied or call in self.calls):
                     self.calls.append(call)
