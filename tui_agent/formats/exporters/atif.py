@@ -80,9 +80,9 @@ class _Trajectory:
                 self.model = self.model or event.model
                 if event.system_prompt and not self.steps:
                     self._step(event, "system", event.system_prompt)
-                self._step(event, "user", event.task)
+                self._step(event, "user", events.with_images_named(event.task, event.images))
             case events.OperatorSpoke():
-                self._step(event, "user", event.text)
+                self._step(event, "user", events.with_images_named(event.text, event.images))
             case events.ReplyFinished():
                 self._reply(event)
             case events.ReplyRejected():
