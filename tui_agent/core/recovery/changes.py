@@ -31,6 +31,8 @@ _FILES = 20
 """Files of one change that are named."""
 
 _LONGEST_NAME = 120
+_BEGINNING = 600
+"""Characters of an outcome by which a command's are told apart, before what is volatile is left out."""
 
 _BY_TOOLS = re.compile(
     r"""(?:^|/)(?:__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.hypothesis|\.cache|\.tox|\.nox|\.nyc_output
@@ -150,7 +152,7 @@ class Changes:
         """The changes that a command's text announces. One that ends as it did before has done nothing new."""
         if not _may_have_changed(result, effect, watched=self.watched):
             return self
-        outcome = normalise(result.content)[:_LONGEST_NAME] + str(result.passed)
+        outcome = normalise(result.content[:_BEGINNING])[:_LONGEST_NAME] + str(result.passed)
         if self.outcomes.get(result.key) == outcome:
             return self
         known = {key: text for key, text in self.outcomes.items() if key != result.key}

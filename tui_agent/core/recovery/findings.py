@@ -114,21 +114,24 @@ _LAUNCHERS = frozenset({
 
 _REPORT = re.compile(
     r"""
-      ^=+\ [^\n]{0,200}?\b\d+\ (?:failed|errors?)\b | ^\d+\ failed\b                       # pytest
-    | ^FAILED\ \((?:failures|errors|unexpected) | ^tests\ finished:\ [^\n]{0,200}(?:failed|exceptions)
-    | ^\s*Tests:?\s[^\n]{0,200}?\b\d+\ failed\b | ^\s*\d+\ failing\s*$                     # jest, vitest, mocha
-    | ^[#ℹ]\ fail\ [1-9] | ^not\ ok\ \d                                                   # node, TAP
-    | ^---\ FAIL:\  | ^FAIL\t | ^\S+\.go:\d+:\d+:\                                        # go
-    | ^test\ result:\ FAILED | ^error:\ could\ not\ compile                               # cargo
-    | Tests\ run:\ [^\n]{0,200}?(?:Failures|Errors):\ [1-9] | COMPILATION\ ERROR           # maven
-    | There\ were\ failing\ tests | Compilation\ failed;\ see                             # gradle
-    | \b\d+\ (?:examples?|runs),\ [^\n]{0,200}?\b[1-9]\d*\ (?:failures?|errors)\b          # rspec, minitest
-    | ^FAILURES!$ | ^ERRORS!$                                                             # phpunit
-    | \btests\ failed\ out\ of\ \d | ^Failed!\ | Test\ Run\ Failed                        # ctest, dotnet
-    | ^\s*failed:\ [1-9]\d*$ | \(VSTest\ target\(s\)\)\ --\ FAILED | ^\s*[1-9]\d*\ Error\(s\)$  # dotnet
-    | ^[^\s:(][^\n:(]{0,200}(?::\d+(?::\d+)?|\(\d+,\d+\)):\ (?:fatal\ )?(?:error|warning)\b # compilers
-    | ^[^\s:]{1,200}:\d+:\d+:?\ [A-Z]+\d+\  | ^Found\ \d+\ errors? | ✖\ \d+\ problem       # linters
-    | ^\([^\n()]{1,200}:\ +line\ +\d+\)\ +broken\b                                         # links of documents
+      ^(?:
+          =+\ [^\n]{0,200}?\b\d+\ (?:failed|errors?)\b | \d+\ failed\b                     # pytest
+        | FAILED\ \((?:failures|errors|unexpected) | tests\ finished:\ [^\n]{0,200}(?:failed|exceptions)
+        | \s*(?:Tests:?\s[^\n]{0,200}?\b\d+\ failed\b | \d+\ failing\s*$)                  # jest, vitest, mocha
+        | [#ℹ]\ fail\ [1-9] | not\ ok\ \d                                                 # node, TAP
+        | ---\ FAIL:\  | FAIL\t | \S+\.go:\d+:\d+:\                                       # go
+        | test\ result:\ FAILED | error:\ could\ not\ compile                             # cargo
+        | FAILURES!$ | ERRORS!$                                                            # phpunit
+        | Failed!\  | \s*failed:\ [1-9]\d*$ | \s*[1-9]\d*\ Error\(s\)$                      # dotnet
+        | [^\s:(][^\n:(]{0,200}(?::\d+(?::\d+)?|\(\d+,\d+\)):\ (?:fatal\ )?(?:error|warning)\b # compilers
+        | [^\s:]{1,200}:\d+:\d+:?\ [A-Z]+\d+\  | Found\ \d+\ errors?                      # linters
+        | \([^\n()]{1,200}:\ +line\ +\d+\)\ +broken\b                                      # links of documents
+      )
+    | T(?:ests\ run:\ [^\n]{0,200}?(?:Failures|Errors):\ [1-9] | est\ Run\ Failed)       # maven, dotnet
+    | COMPILATION\ ERROR | There\ were\ failing\ tests | Compilation\ failed;\ see       # maven, gradle
+    | \d(?<!\w\d)\d*\ (?:examples?|runs),\ [^\n]{0,200}?\b[1-9]\d*\ (?:failures?|errors)\b  # rspec, minitest
+    | tests(?<!\wtests)\ failed\ out\ of\ \d | \(VSTest\ target\(s\)\)\ --\ FAILED       # ctest, dotnet
+    | ✖\ \d+\ problem                                                                   # eslint
     """,
     re.VERBOSE | re.MULTILINE,
 )
@@ -136,18 +139,20 @@ _REPORT = re.compile(
 
 _CRASHED = re.compile(
     r"""
-      ^(?:\S*/)?python[\d.]*:\ (?:No\ module\ named|can't\ open\ file|Error\ while\ finding)
-    | ^(?:usage:|Usage:|INTERNALERROR|internal\ error)
-    | ^(?:No\ tests?\ (?:found|ran|were)|No\ test\ files\ found|Ran\ 0\ tests|no\ tests\ (?:ran|to\ run))
+      ^(?:
+          (?:\S*/)?python[\d.]*:\ (?:No\ module\ named|can't\ open\ file|Error\ while\ finding)
+        | (?:usage:|Usage:|INTERNALERROR|internal\ error)
+        | (?:No\ tests?\ (?:found|ran|were)|No\ test\ files\ found|Ran\ 0\ tests|no\ tests\ (?:ran|to\ run))
+        | npm\ (?:ERR!|error)\ (?:Missing\ script|could\ not\ determine|code\ E)
+        | error:\ (?:could\ not\ find\ .Cargo|no\ such\ (?:sub)?command|failed\ to\ |unexpected\ argument
+            |file\ not\ found|invalid\ flag|no\ source\ files)
+        | go:\ (?!downloading|finding|extracting|found) | no\ required\ module
+        | \S*(?:gcc|cc|g\+\+|c\+\+|clang\S*)(?:-\d+)?:\ (?:fatal\ )?error:
+        | \S*\bld(?:\.\w+)?:\ cannot\ find\b
+        | \S*sh:\ (?:\d+:\ )?(?:cannot|can't)\ open | \S*sh:\ \S+:\ No\ such\ file
+        | error\ TS(?:5|6|18)\d{3}: | make\S*:\ \*\*\*\ No\ (?:rule|targets)
+      )
     | Failed\ to\ import\ test\ module | \[setup\ failed\]
-    | ^npm\ (?:ERR!|error)\ (?:Missing\ script|could\ not\ determine|code\ E)
-    | ^error:\ (?:could\ not\ find\ .Cargo|no\ such\ (?:sub)?command|failed\ to\ |unexpected\ argument|file\ not\ found
-        |invalid\ flag|no\ source\ files)
-    | ^go:\ (?!downloading|finding|extracting|found) | ^no\ required\ module
-    | ^\S*(?:gcc|cc|g\+\+|c\+\+|clang\S*)(?:-\d+)?:\ (?:fatal\ )?error:
-    | ^\S*\bld(?:\.\w+)?:\ cannot\ find\b
-    | ^\S*sh:\ (?:\d+:\ )?(?:cannot|can't)\ open | ^\S*sh:\ \S+:\ No\ such\ file
-    | ^error\ TS(?:5|6|18)\d{3}: | ^make\S*:\ \*\*\*\ No\ (?:rule|targets)
     """,
     re.VERBOSE | re.MULTILINE,
 )

@@ -87,13 +87,17 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}
 
 _TMP = re.compile(
     r"""
-      (?:/private)?/var/folders/[^/\s]+/[^/\s]+/T(?:/[\w.+@-]+)?
-    | (?:/private|/var)?/tmp/pytest-of-[\w.-]+/pytest-\d+
-    | (?:/private|/var)?/tmp/(?:[\w.+@-]+(?=/)|tmp[\w.-]*|[\w.+@-]*\d[\w.+@-]*)
-    | [A-Za-z]:\\Users\\[^\\\s]+\\AppData\\Local\\Temp\\[\w.+@-]+
+    /(?:
+        (?:private/)?var/folders/[^/\s]+/[^/\s]+/T(?:/[\w.+@-]+)?
+      | (?:(?:private|var)/)?tmp/(?:
+            pytest-of-[\w.-]+/pytest-\d+
+          | [\w.+@-]+(?=/) | tmp[\w.-]* | [\w.+@-]*\d[\w.+@-]*
+        )
+    )
     """,
     re.VERBOSE,
 )
+_TMP_OF_WINDOWS = re.compile(r"[A-Za-z]:\\Users\\[^\\\s]+\\AppData\\Local\\Temp\\[\w.+@-]+")
 
 _NUMBER = re.compile(
     rf"""
@@ -124,8 +128,15 @@ _DATED = re.compile(
 _ADDRESS = re.compile(r"0[xX][0-9a-fA-F]+\b")
 
 _PROCESS = re.compile(
-    r"(?:\b(?:p?pid|tid|process)(?: id)?[ =:#(\[]{1,2}\d+|==\d+==|(?<=\w)\[\d{2,}\](?=:)|\bthread-\d+\b)",
-    re.IGNORECASE,
+    r"""
+    [pPtT=\[](?:
+        (?<!\w.)(?:(?<=[pP])(?i:p?id|rocess)|(?<=[tT])(?i:id))(?i:\ id)?[\ =:\#(\[]{1,2}\d+
+      | (?<=[tT])(?<!\w.)(?i:hread-\d+\b)
+      | (?<==)=\d+==
+      | (?<=\w\[)\d{2,}\](?=:)
+    )
+    """,
+    re.VERBOSE,
 )
 
 _PORT = re.compile(
@@ -172,8 +183,10 @@ def normalise(text: str) -> str:
     if ": `" in text:
         text = _QUOTED_COMMAND.sub("", text)
     text = " ".join(text.split())
-    if "tmp" in text or "/var/folders/" in text or "\\Temp\\" in text:
+    if "tmp/" in text or "/var/folders/" in text:
         text = _TMP.sub("<tmp>", text)
+    if "\\Temp\\" in text:
+        text = _TMP_OF_WINDOWS.sub("<tmp>", text)
     if _DIGIT.search(text) is None:
         return text
     if text.count("-") >= 4:
