@@ -195,7 +195,8 @@ def claims_tests_pass(answer: str) -> str:
 
 def claimed(answer: str, kind: Kind) -> str:
     """The sentence of an answer that says that a check passed, whatever the rest of it says; "" if none does."""
-    for sentence in _SENTENCE.split(_plain(answer)):
+    text = _plain(answer)
+    for sentence in _SENTENCE.split(text) if _CLAIMS[kind].search(text) else ():
         if _CLAIMS[kind].search(sentence) and not (_DOUBT.search(sentence) or _ONE_TEST.search(sentence)):
             return clipped(" ".join(sentence.split()).strip(" -*#>"), _LONGEST_QUOTE)
     return ""
@@ -221,6 +222,7 @@ def figures_measured(answer: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(match[0] for one in said for match in _FIGURE.finditer(one)))[:_MOST_FILES]
 
 
+@lru_cache(maxsize=4)
 def _plain(answer: str) -> str:
     """The beginning and the end of an answer without its code; what says that nothing fails says that it is clean."""
     if len(answer) > _LONGEST:

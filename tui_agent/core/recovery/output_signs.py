@@ -99,6 +99,8 @@ _GO = re.compile(
     r"(?:(ok|FAIL)\s+\S+\s+(?:[\d.]+s|\(cached\)|\[[a-z ]+ failed\]).*|(--- FAIL: ).*|\?\s+\S+\s+\[no test files\])"
 )
 _TAP = re.compile(r"(?:#|ℹ) (pass|fail) (\d{1,7})")
+_BEGINS = re.compile(r"[\s=]*(?:\d|[Tt]est|[nN][oO] |ok|OK|FAIL|--- FAIL|Ran |Passed|Failed|[?#ℹ\[])")
+"""How a line of a summary begins: most lines are done with by this alone."""
 
 
 _OF_TESTS = ("pass", "fail", "test", "ok ", "ok\t", "error", "skipped", "deselected")
@@ -111,6 +113,8 @@ def ran_tests(output: str) -> RanTests | None:
     ran: int | None = None
     tap: dict[str, int] = {}
     for line in _lines(output, _OF_TESTS):
+        if not _BEGINS.match(line):
+            continue
         counts: RanTests | None = None
         if match := _RAN.fullmatch(line):
             ran = int(match[1])
