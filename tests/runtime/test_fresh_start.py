@@ -6,10 +6,12 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
+from tests.frontend.scripted_host import ScriptedHost
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import replayed, start_session
 from tests.runtime.test_closing_turn import MISSING, run, turn
 from tui_agent.core import events
+from tui_agent.frontend.lines.diff import FileDiff
 from tui_agent.runtime.operator import EscalationReply
 
 WORKS = turn(("bash", {"command": "echo 41 passed"}))
@@ -81,15 +83,32 @@ def writing(text: str) -> dict[str, Any]:
     return turn(("write_file", {"path": "app.py", "content": text}))
 
 
+class LookingOperator(ScriptedOperator):
+    """Looks by `/diff back` at what an answer would bring back before it is given."""
+
+    host: ScriptedHost
+    seen: list[tuple[str, list[FileDiff]]]
+
+    async def answer(self, raised: events.EscalationRaised) -> EscalationReply:
+        async def show_changes(files: list[FileDiff], title: str) -> None:
+            self.seen.append((title, files))
+
+        self.host.__dict__["show_changes"] = show_changes
+        assert await self.host.typed("/diff back") == []
+        return await super().answer(raised)
+
+
 async def test_the_operator_may_have_the_files_at_which_more_tests_passed(tmp_path: Path) -> None:
-    option = "fresh start, files of step 1 (5 passed, now 2)"
+    option = "fresh start, files of step 1 (5 passed, now 2; see /diff back)"
+    operator = LookingOperator(answers=deque([EscalationReply("answer", option)] * 2))
     live = await start_session(
         tmp_path,
         [writing("good\n"), TESTED, writing("bad\n"), TESTED, *MISSING[:4], "done"],
-        operator=ScriptedOperator(answers=deque([EscalationReply("answer", option)] * 2)),
+        operator=operator,
         approve="all",
         files={"other.txt": "x"},
     )
+    operator.host, operator.seen = ScriptedHost(live.session), []
     held: list[str] = []
 
     def look(event: events.Event, _: object) -> None:
@@ -102,9 +121,15 @@ async def test_the_operator_may_have_the_files_at_which_more_tests_passed(tmp_pa
     await live.session.stop("seen")
     (asked, *_) = live.of(events.EscalationRaised)
     assert asked.options == (option,)
+    (title, (change,)), *_ = operator.seen
+    assert title == "Changes since step 1, which a fresh start with its files takes back"
+    assert (change.name, change.added, change.removed) == ("app.py", 1, 1)
+    assert "-good" in change.diff
+    assert "+bad" in change.diff
     (started,) = live.of(events.StartedAfresh)
     assert started.files == ("app.py",)
     assert "Files are as they were at step 1: 5 tests passed" in started.remark
     assert held == ["good\n"]
+    assert await operator.host.typed("/diff back") == ["The files of step 1 stand as they were."]
     await live.close()
     assert replayed(live.session).recovery == live.state.recovery

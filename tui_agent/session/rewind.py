@@ -158,11 +158,11 @@ class Rewinding:
         """Points that the session can go back to, the newest first."""
         return points(self._recorder.state)
 
-    async def changes(self) -> str | None:
+    async def changes(self, since: str = "") -> str | None:
         """Give what the newest run has changed in the workspace, by tools or commands, as a patch; None: nothing was
-        kept that would tell.
+        kept that would tell. `since`: only what is newer than this checkpoint.
         """
-        ref = kept_before_run(self._recorder.state)
+        ref = since or kept_before_run(self._recorder.state)
         if not ref:
             return None
         try:

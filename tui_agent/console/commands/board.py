@@ -46,7 +46,7 @@ class ManyRuns:
     async def place(self) -> ForkPlace:
         _no_run()
 
-    async def patch(self) -> Patch | None:
+    async def patch(self, since: str = "") -> Patch | None:
         _no_run()
 
     async def gather_why(self, seq: int, call_id: str) -> Why:

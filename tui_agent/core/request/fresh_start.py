@@ -51,7 +51,9 @@ class BetterFiles(NamedTuple):
     @property
     def option(self) -> str:
         """The choice of a fresh start with these files."""
-        return f"fresh start, files of step {self.step} ({self.passed} passed, now {self.now})"
+        return (
+            f"fresh start, files of step {self.step} ({self.passed} passed, now {self.now}; see /diff back)"
+        )
 
 
 def better_files(state: RunState) -> BetterFiles | None:

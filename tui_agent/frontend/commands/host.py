@@ -110,7 +110,7 @@ class Shown(Protocol):
     async def place(self) -> ForkPlace:
         """The point at which a fork would begin."""
 
-    async def patch(self) -> Patch | None:
+    async def patch(self, since: str = "") -> Patch | None:
         """Changes of the newest run, by tools or commands; None: only its file tools can tell."""
 
     async def gather_why(self, seq: int, call_id: str) -> Why:

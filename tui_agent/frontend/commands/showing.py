@@ -103,25 +103,38 @@ class Cost(Command["Host"]):
 
 class Diff(Command["Host"]):
     name = "diff"
-    help = "All changes of this run, file by file"
+    help = "All changes of this run, file by file; `back`: those that a fresh start with earlier files takes back"
+    argument = "[back]"
+    values = ("back",)
     replay = True
 
     async def do(self, host: Host, argument: str) -> str:
         import asyncio
 
+        from tui_agent.core.request.fresh_start import better_files
         from tui_agent.frontend.lines.diff import files_of
         from tui_agent.frontend.lines.reports import BY_TOOLS, changed_files
 
-        patch = await host.shown.patch()
-        if patch is None:
+        if argument not in {"", *self.values}:
+            raise ValueError("Write /diff, or /diff back.")
+        earlier = better_files(host.shown.state) if argument else None
+        if argument and earlier is None:
+            return "No files are kept at which more tests passed than now."
+        patch = await host.shown.patch("" if earlier is None else earlier.ref)
+        files = [] if patch is None else await asyncio.to_thread(files_of, patch.text)
+        if earlier is not None:
+            title = f"Changes since step {earlier.step}, which a fresh start with its files takes back"
+        elif patch is None:
             files, title = changed_files(host.shown.state), BY_TOOLS
         else:
-            files = await asyncio.to_thread(files_of, patch.text)
             title = "Changes of this run" if patch.whole else "Changes of this run, before the step under way"
-        if not files:
+        if files:
+            await host.show_changes(files, title)
+            return ""
+        if earlier is None:
             return "This run has changed no file."
-        await host.show_changes(files, title)
-        return ""
+        kept = "are not kept any more" if patch is None else "stand as they were"
+        return f"The files of step {earlier.step} {kept}."
 
 
 class History(Command["SessionHost"]):

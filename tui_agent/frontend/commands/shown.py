@@ -61,8 +61,8 @@ class ShownSession:
     async def place(self) -> ForkPlace:
         return ForkPlace(self.session.folder, self.session.state)
 
-    async def patch(self) -> Patch | None:
-        text = await self.session.rewinding.changes()
+    async def patch(self, since: str = "") -> Patch | None:
+        text = await self.session.rewinding.changes(since)
         return None if text is None else Patch(text)
 
     async def gather_why(self, seq: int, call_id: str) -> Why:
@@ -112,7 +112,7 @@ class ShownRecording:
         seq = max(1, player.position)
         return ForkPlace(self.source, player.replay.state_at(seq), seq)
 
-    async def patch(self) -> Patch | None:
+    async def patch(self, since: str = "") -> Patch | None:
         """Up to the position, or the step before it; None if the session's checkpoints are not on this machine."""
         from tui_agent.session.rewind import kept_before_run
         from tui_agent.store.checkpoints import Checkpoints
@@ -120,7 +120,7 @@ class ShownRecording:
         from tui_agent.store.provenance import is_foreign
 
         state, (recorded, player) = self.state, self._played
-        before, after = kept_before_run(state), player.replay.kept_then(player.position)
+        before, after = since or kept_before_run(state), player.replay.kept_then(player.position)
         folder = recorded.path if recorded.path.is_dir() else recorded.path.parent
         if (
             after is None
