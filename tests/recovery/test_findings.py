@@ -81,6 +81,13 @@ FOUND = [
     ("make test", 2, "--- FAIL: TestA (0.00s)\nmake: *** [Makefile:2: test] Error 1", "make"),
     ("dotnet test a.sln", 1, "Failed!  - Failed:     3, Passed:     0, Skipped:     0", "dotnet"),
     ("dotnet test --project a", 2, "Test run summary: Failed!\n  total: 13\n  failed: 13", "dotnet"),
+    (
+        "dotnet test",
+        1,
+        "Passed!  - Failed:     0, Passed:    27, Skipped:     0, Total:    27 - A.dll",
+        "dotnet",
+    ),
+    ("dotnet test -v n", 1, "Test Run Successful.\nTotal tests: 2823\n     Passed: 2818", "dotnet"),
     ("dotnet build a.sln", 1, "    0 Warning(s)\n    15 Error(s)", "dotnet"),
     ("go test ./...", 1, "ok  \ta/b\t0.01s\nFAIL\ta/c [build failed]", "go test"),
 ]

@@ -122,12 +122,12 @@ _REPORT = re.compile(
         | ---\ FAIL:\  | FAIL\t | \S+\.go:\d+:\d+:\                                       # go
         | test\ result:\ FAILED | error:\ could\ not\ compile                             # cargo
         | FAILURES!$ | ERRORS!$                                                            # phpunit
-        | Failed!\  | \s*failed:\ [1-9]\d*$ | \s*[1-9]\d*\ Error\(s\)$                      # dotnet
+        | Failed!\  | Passed!\ +-\ Failed:\  | \s*failed:\ [1-9]\d*$ | \s*[1-9]\d*\ Error\(s\)$    # dotnet
         | [^\s:(][^\n:(]{0,200}(?::\d+(?::\d+)?|\(\d+,\d+\)):\ (?:fatal\ )?(?:error|warning)\b # compilers
         | [^\s:]{1,200}:\d+:\d+:?\ [A-Z]+\d+\  | Found\ \d+\ errors?                      # linters
         | \([^\n()]{1,200}:\ +line\ +\d+\)\ +broken\b                                      # links of documents
       )
-    | T(?:ests\ run:\ [^\n]{0,200}?(?:Failures|Errors):\ [1-9] | est\ Run\ Failed)       # maven, dotnet
+    | T(?:ests\ run:\ [^\n]{0,200}?(?:Failures|Errors):\ [1-9] | est\ Run\ (?:Failed|Successful\.)) # maven, dotnet
     | COMPILATION\ ERROR | There\ were\ failing\ tests | Compilation\ failed;\ see       # maven, gradle
     | \d(?<!\w\d)\d*\ (?:examples?|runs),\ [^\n]{0,200}?\b[1-9]\d*\ (?:failures?|errors)\b  # rspec, minitest
     | tests(?<!\wtests)\ failed\ out\ of\ \d | \(VSTest\ target\(s\)\)\ --\ FAILED       # ctest, dotnet
