@@ -19,6 +19,7 @@ from tests.cases.view import View, broken
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.core.decision.advice import ADVISES
+from tui_agent.core.recovery.work import Work, files_meant
 from tui_agent.core.request import compaction
 from tui_agent.core.state import RunState
 from tui_agent.core.tool_facts import Effect
@@ -230,6 +231,13 @@ class LoopPlayer:
         finally:
             await session.close()
 
+    def _make_files(self, task: str) -> None:
+        """The files of a task about what exists are there: a case tells only what its calls give."""
+        for name in files_meant(task) if Work.of(task).existing else ():
+            path = self.workspace / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+
     def _settings(self) -> Settings:
         case, hooks = self.case, {}
         words = next(
@@ -305,6 +313,7 @@ class LoopPlayer:
                 case Message(text=text):
                     await session.submit(text)
                 case Task(text=text):
+                    self._make_files(text)
                     assert not session.running, "the run before has not ended"
                     await session.submit(text)
                 case Breaker(tool=tool, opened=opened):

@@ -310,3 +310,43 @@ async def test_without_verification_an_answer_about_a_missing_file_is_taken(tmp_
 async def test_the_last_step_is_not_spent_on_a_question(tmp_path: Path) -> None:
     live = await played(tmp_path, EDIT, finish("All tests pass."), max_iterations=2)
     assert live.of(events.RunFinished)[0].outcome == "answered"
+
+
+ABSENT = (
+    "Fix the login flow in internal/login.go: the existing behaviour of expired requests must not change."
+)
+MADE = {"calls": [{"tool": "write_file", "args": {"path": "internal/login.go", "content": "package login"}}]}
+
+
+@pytest.mark.parametrize(
+    ("task", "answers", "absent", "met"),
+    [
+        (ABSENT, ["Login handles expired requests."], ("internal/login.go",), [Rule.IMPLICIT_ELSEWHERE] * 2),
+        (
+            ABSENT,
+            ["internal/login.go was not there, so I made it."],
+            ("internal/login.go",),
+            [Rule.IMPLICIT_ELSEWHERE],
+        ),
+        ("Fix the bug in app/tax.py, it still rounds.", ["It rounds up now."], (), []),
+        (
+            "Fix the tests: they should still pass. Write the report to out/report.txt.",
+            ["It is written."],
+            (),
+            [],
+        ),
+    ],
+)
+async def test_files_of_the_task_that_are_nowhere_are_said_at_once_and_at_the_end(
+    tmp_path: Path, task: str, answers: list[str], absent: tuple[str, ...], met: list[Rule]
+) -> None:
+    live = await start_session(
+        tmp_path, [MADE, *answers, "As I said."], files=FILES, sandbox="off", approve="all"
+    )
+    await live.run(task)
+    await live.close()
+    assert replayed(live.session) == live.state
+    assert live.of(events.ReplyFinished)[0].absent == absent
+    assert [rule for rule in rules(live) if rule == Rule.IMPLICIT_ELSEWHERE] == met
+    assert ("none that it names is here" in str(live.sent(1)[-1]["content"])) == bool(absent)
+    assert [one.rule for one in live.of(events.ReplyRejected)] == met[1:]

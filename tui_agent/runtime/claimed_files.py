@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -11,10 +11,13 @@ from tui_agent import untrusted_files
 from tui_agent.core.recovery.implicit import ImplicitFailures
 from tui_agent.core.state import RunState
 from tui_agent.tools.hints import nearest_paths
+from tui_agent.tools.walk import walk
 from tui_agent.tools.workspace import Workspace
 
 _LOOKED_AT = 4_000
 """Bytes of a file's beginning that are looked for in the task."""
+_WALKED = 20_000
+"""Entries of a workspace among which a file is looked for."""
 _TELLING = 12
 """Characters of a line that is known again."""
 
@@ -46,6 +49,17 @@ def unseen(workspace: Path, state: RunState, claimed: Collection[str]) -> Unseen
         except (OSError, ValueError):
             continue
     return Unseen(tuple(missing), tuple(unread))
+
+
+def absent(workspace: Path, names: Sequence[str]) -> tuple[str, ...]:
+    """These `names`, if no file of any of them is in the workspace; none if it is too large to tell."""
+    wanted = {PurePosixPath(name).name for name in names}
+    if not wanted or any(os.path.lexists(workspace / name) for name in names):
+        return ()
+    for walked, entry in enumerate(walk(workspace)):
+        if walked >= _WALKED or PurePosixPath(entry.path).name in wanted:
+            return ()
+    return tuple(names)
 
 
 def _is_known(state: RunState, name: str, workspace: Path) -> bool:

@@ -30,6 +30,7 @@ from tui_agent.core.recovery.note import shortened
 from tui_agent.core.recovery.repetition import REPEATED, RepetitionWatch, repetition_in, without_repetition
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import raw_call_key
+from tui_agent.core.recovery.work import files_meant
 from tui_agent.core.request import compaction, text_calls, tokens
 from tui_agent.core.request.broken_reply import broken_reply
 from tui_agent.core.request.build import BuiltRequest, build
@@ -39,7 +40,7 @@ from tui_agent.core.request.text_calls import writes_calls
 from tui_agent.core.request.written_calls import calls_of, with_own_name, written_calls
 from tui_agent.core.tool_facts import carried
 from tui_agent.models.protocol import Delta, Model, ModelFault, ModelRequest, Reply
-from tui_agent.runtime.claimed_files import Unseen, unseen
+from tui_agent.runtime.claimed_files import Unseen, absent, unseen
 from tui_agent.runtime.coalesce import ReplyStream
 from tui_agent.runtime.operator import RequestOutline
 from tui_agent.runtime.recorder import Recorder
@@ -349,6 +350,7 @@ class ModelCaller:
                 broken=broken,
                 missing=untold.missing,
                 unread=untold.unread,
+                absent=await self._absent(),
                 duration=time.monotonic() - began,
             )
         )
@@ -380,6 +382,14 @@ class ModelCaller:
         said = "\n".join((text, *(str(call.arguments.get("answer", "")) for call in calls.values())))
         claimed = () if implicit.called else files_claimed(said, implicit.unshown)
         return await asyncio.to_thread(unseen, self._workspace, state, claimed)
+
+    async def _absent(self) -> tuple[str, ...]:
+        """The files that the task is about, if none of them is here; asked before the run's first call."""
+        state = self._recorder.state
+        implicit = state.recovery.of(ImplicitFailures)
+        if implicit.called or not (state.recovery.policy.implicit and implicit.work.existing):
+            return ()
+        return await asyncio.to_thread(absent, self._workspace, files_meant(state.run.task))
 
     async def _read(self, request: ModelRequest, *, watched: bool) -> Reply:
         """Read a reply: thoughts and tokens apart from its text, its calls under the tools' own names. What the server

@@ -44,7 +44,7 @@ from tui_agent.core.recovery.remarks import (
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import normalise
 from tui_agent.core.recovery.verdict import verdict
-from tui_agent.core.recovery.work import NOTHING_CHANGED, Work
+from tui_agent.core.recovery.work import NOTHING_CHANGED, WORKED_ELSEWHERE, Work
 
 _MOST_REMARKS = 2
 """Remarks after one iteration; what is left out is not lost: the results say it too."""
@@ -118,10 +118,12 @@ class ImplicitFailures(Detector[ImplicitParameters]):
 
     def _sent_back(self, rule: str, text: str = "") -> ImplicitFailures:
         """Remember that the answer was not taken; `text` is what the note says of it, if no result of a call does."""
-        nothing = rule == Rule.IMPLICIT_NOTHING
-        asked = claim("The answer claims what no result shows", text)
-        if nothing:
-            asked = asked._replace(rule=Rule.IMPLICIT_NOTHING, reason=NOTHING_CHANGED, cause="nothing")
+        if rule == Rule.IMPLICIT_NOTHING:
+            asked = Remark(Rule.IMPLICIT_NOTHING, NOTHING_CHANGED, text, "nothing")
+        elif rule == Rule.IMPLICIT_ELSEWHERE:
+            asked = Remark(Rule.IMPLICIT_ELSEWHERE, WORKED_ELSEWHERE, text, "elsewhere, at the end")
+        else:
+            asked = claim("The answer claims what no result shows", text)
         return evolve(self, asked=asked, sent_back=self.sent_back | {rule})
 
     def _refused(self, event: events.ToolRefused, _: ImplicitParameters) -> ImplicitFailures:
@@ -139,9 +141,10 @@ class ImplicitFailures(Detector[ImplicitParameters]):
         return evolve(self, any_shown=True, unshown=())
 
     def _replied(self, event: events.ReplyFinished, _: ImplicitParameters) -> ImplicitFailures:
-        if (event.missing, event.unread) == (self.missing, self.unread):
+        if (event.missing, event.unread, event.absent) == (self.missing, self.unread, ()):
             return self
-        return evolve(self, missing=event.missing, unread=event.unread)
+        work = evolve(self.work, absent=event.absent) if event.absent else self.work
+        return evolve(self, missing=event.missing, unread=event.unread, work=work)
 
     hears = {
         events.ToolRefused: _refused,
@@ -192,9 +195,13 @@ class ImplicitFailures(Detector[ImplicitParameters]):
 
     def _with_work(self, step: Step[ImplicitParameters], seen: list[Remark]) -> ImplicitFailures:
         work = self.work.changed() if step.any_change else self.work
+        if remark := self.work.nowhere():
+            seen.append(remark)
+            work = evolve(work, anew=True)
         for result in step.iteration.results:
             if remark := self.work.elsewhere(result):
                 seen.append(remark)
+                work = evolve(work, anew=True)
             work = work.after(result)
         return self if work is self.work else evolve(self, work=work)
 
@@ -279,6 +286,8 @@ class ImplicitFailures(Detector[ImplicitParameters]):
         found = None if Rule.IMPLICIT_CLAIM in self.sent_back else self._unshown_claim(answer)
         if found is not None or words_alone or Rule.IMPLICIT_NOTHING in self.sent_back:
             return found
+        if Rule.IMPLICIT_ELSEWHERE not in self.sent_back and (misplaced := self.work.misplaced(answer)):
+            return misplaced
         return self.work.undone()
 
     def _unshown_claim(self, answer: str) -> Remark | None:

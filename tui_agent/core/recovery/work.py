@@ -89,6 +89,21 @@ _NOTHING = re.compile(r"\s*(?:\(no output\)|no (?:files|matches)[^\n]{0,80}|0|to
 
 
 NOTHING_CHANGED = "The task asks for a change, and nothing was changed"
+WORKED_ELSEWHERE = (
+    "The task is about files that are there already, none of them was seen, and others were made"
+)
+_NAMED = 3
+"""Names of files that are said."""
+_SAYS_NOT_THERE = re.compile(
+    r"\b(?:not|n't|no|never|neither|none|nowhere|without|missing|absent|empty|instead|from\ scratch)\b|n't\b",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Words of an answer that says what was not there."""
+_MAKES = re.compile(
+    r"\b(?:creat\w*|writ\w*|add\w*|new|generat\w*|sav\w*|produc\w*|outputs?|called|named|into|as)\b[^.;\n]{0,80}$",
+    re.IGNORECASE,
+)
+"""Words before the name of a file that is to be made."""
 
 
 def asks_for_change(task: str) -> bool:
@@ -97,6 +112,12 @@ def asks_for_change(task: str) -> bool:
     if not _ASKS.search(words) or (len(words) < _SHORT and _NO_CHANGE.search(words)):
         return False
     return bool(files_named(task) or _OF_CODE.search(words))
+
+
+def files_meant(task: str) -> tuple[str, ...]:
+    """The files that a task names and that are not to be made by it."""
+    words = task[:_LONGEST]
+    return tuple(name for name in files_named(task) if not _MAKES.search(words[: words.find(name)]))
 
 
 _SHORT = 400
@@ -121,6 +142,10 @@ class Work:
     """A result showed what some file of the work holds, or where it is."""
     missed: bool = False
     """A look found nothing."""
+    absent: tuple[str, ...] = ()
+    """The files that the task names, if none of them was there when the run began."""
+    anew: bool = False
+    """It was remarked upon that the work begins anew, or that none of its files is here."""
 
     @classmethod
     def of(cls, task: str) -> Work:
@@ -164,6 +189,28 @@ class Work:
             "folder (by a name that the task gives); if they are nowhere, say so in the answer and make nothing."
         )
         return Remark(Rule.IMPLICIT_ELSEWHERE, reason, text, "elsewhere")
+
+    def nowhere(self) -> Remark | None:
+        """Remark on a run whose task is about files of which none is here."""
+        if not self.absent or not self.existing or self.anew:
+            return None
+        names = ", ".join(self.absent[:_NAMED])
+        reason = f"The task is about files that are there already, and none that it names is here ({names})"
+        text = (
+            f"{reason}. Look for them outside of this folder before you make anything; if they are nowhere, say so in "
+            "the answer, and make nothing in their place."
+        )
+        return Remark(Rule.IMPLICIT_ELSEWHERE, reason, text, "elsewhere")
+
+    def misplaced(self, answer: str) -> Remark | None:
+        """Remark on the answer of a run that worked where the files of its task are not, if it does not say so."""
+        if not self.anew or self.found or not self.done or _SAYS_NOT_THERE.search(answer[:_LONGEST]):
+            return None
+        text = (
+            f"{WORKED_ELSEWHERE}. Say in the answer that the files were not found, where you looked, and what you made "
+            "in their place."
+        )
+        return Remark(Rule.IMPLICIT_ELSEWHERE, WORKED_ELSEWHERE, text, "elsewhere, at the end")
 
     def undone(self) -> Remark | None:
         """Remark on an answer to a task that asks for a change, if nothing was changed."""

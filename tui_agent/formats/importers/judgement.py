@@ -109,7 +109,15 @@ def _inputs(listed: list[events.Event], first: int) -> dict[str, dict[str, JsonV
     return inputs
 
 
-_BY_POLICY = frozenset({Rule.REPLY_REJECTED, Rule.FORM_ANNOUNCED, Rule.IMPLICIT_CLAIM, Rule.IMPLICIT_NOTHING})
+_BY_POLICY = frozenset(
+    {
+        Rule.REPLY_REJECTED,
+        Rule.FORM_ANNOUNCED,
+        Rule.IMPLICIT_CLAIM,
+        Rule.IMPLICIT_NOTHING,
+        Rule.IMPLICIT_ELSEWHERE,
+    }
+)
 """Rules by which a policy does not take a reply."""
 
 
