@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tui_agent.playbook.book import HALF_LIFE, MOST_ENTRIES, MOST_REPAIRS, Book, wilson
-from tui_agent.playbook.lessons import FailureSign, Lesson, Repair, Try
+from tui_agent.playbook.lessons import FailureSign, Lesson, Try
+from tui_agent.playbook.missing import Kind
+from tui_agent.playbook.repairs import Form, Repair
 
-SIGN = FailureSign("bash|pytest|pytest: not found", "bash|pytest|<*>: not found", "", "pytest")
+SIGN = FailureSign("bash|program pytest", "bash|program pytest", "", "pytest", "program")
 TEST = Repair("instead", "bin/test", "bin/test a", general=False)
 MODULE = Repair("instead", "python3 -m pytest", "python3 -m pytest a", general=True)
 
@@ -41,6 +43,44 @@ def test_nothing_is_said_where_failures_like_it_recover_without_it() -> None:
     assert said(book(*[lesson((TEST, True), at_once=True)] * 9)) == ""
 
 
+def test_a_failure_that_went_by_without_the_repair_speaks_against_it() -> None:
+    assert said(book(*[lesson((TEST, True))] * 4, *[lesson()] * 3)) == "bin/test 4/4"
+    assert said(book(*[lesson((TEST, True))] * 4, *[lesson()] * 5)) == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "form", "is_said"),
+    [
+        ("program", "instead", True),
+        ("module", "instead", True),
+        ("library", "first", True),
+        ("", "first", True),
+        ("program", "first", False),
+        ("module", "first", False),
+        ("path", "instead", False),
+        ("package", "first", False),
+        ("port", "first", False),
+    ],
+)
+def test_a_kind_that_is_not_right_often_enough_is_counted_and_held_back(
+    kind: Kind, form: Form, is_said: bool
+) -> None:
+    sign = SIGN._replace(kind=kind)
+    known = book(*[lesson((Repair(form, "x y", "", general=False), True), sign=sign)] * 9)
+    (offered,) = known.offered(0.0)
+    assert (offered.repair.worked, offered.carries, bool(said(known, sign))) == (9, is_said, is_said)
+
+
+def test_entries_of_older_keys_go_but_the_operators_words_stay() -> None:
+    known = book(lesson((TEST, True)), lesson((TEST, True), sign=SIGN._replace(exact="another")))
+    entry, repair, _ = known.offered(0.0)[0]
+    older = known.edited(entry.id_of(repair), "ask first").model_copy(update={"version": 1})
+    kept = Book.model_validate_json(older.model_dump_json()).current
+    assert [[one.words for one in entry.repairs] for entry in kept.entries] == [["ask first"]]
+    assert (kept.sources, kept.version) == ([], known.version)
+    assert known.current is known
+
+
 def test_what_was_tried_in_vain_counts_against_it() -> None:
     assert said(book(*[lesson((TEST, True))] * 3, *[lesson((TEST, False))] * 9)) == ""
     both = book(*[lesson((MODULE, False), (TEST, True))] * 3)
@@ -59,8 +99,8 @@ def test_counts_fade_and_what_works_now_outweighs_what_worked_long_ago() -> None
     assert said(old, now=HALF_LIFE) == "bin/test 4/4"
     assert said(old, now=6 * HALF_LIFE) == ""
     newer = old.learned("x", [lesson((TEST, False))] * 3, 4 * HALF_LIFE, general=False)
-    newer = newer.learned("y", [lesson((MODULE, True))] * 3, 4 * HALF_LIFE, general=False)
-    assert said(newer, now=4 * HALF_LIFE) == "python3 -m pytest 3/3"
+    newer = newer.learned("y", [lesson((MODULE, True))] * 4, 4 * HALF_LIFE, general=False)
+    assert said(newer, now=4 * HALF_LIFE) == "python3 -m pytest 4/4"
 
 
 def test_a_run_counts_once() -> None:
@@ -70,7 +110,7 @@ def test_a_run_counts_once() -> None:
 
 def test_a_failure_of_the_same_shape_is_told_the_family_and_no_example() -> None:
     known = book(*[lesson((TEST, True))] * 3)
-    other = SIGN._replace(exact="bash|pytest|pytest: not found in line 2")
+    other = SIGN._replace(exact="bash|pytest|not found in line 2")
     found = known.suggestion(other, 0.0, general=False)
     assert found is not None
     assert (found.repair, found.example) == ("bin/test", "")

@@ -75,17 +75,47 @@ def test_another_program_that_worked_is_the_repair_and_what_was_tried_in_vain_co
     assert tries(lessons[1]) == [("instead", "bin/test", True)]
 
 
-def test_a_command_that_prepared_the_same_call_is_the_repair() -> None:
-    (lesson,) = run(("python3 app.py", NO_MODULE), ("pip install pyyaml", None), ("python3 app.py", None))
-    assert tries(lesson) == [("first", "pip install", True)]
-    (lesson,) = run(
-        ("python3 app.py", NO_MODULE),
-        ("pip install yaml", None),
-        ("python3 app.py", NO_MODULE),
-        ("make setup", None),
-        ("python3 app.py", None),
-    )
-    assert tries(lesson) == [("first", "pip install", False), ("first", "make setup", True)]
+NO_NUMPY = NO_MODULE.replace("yaml", "numpy")
+NO_HEADER = (
+    "exit code 1\nsrc/a.c:3:10: fatal error: yaml.h: No such file or directory\nmake: *** [a.o] Error 1"
+)
+
+
+@pytest.mark.parametrize(
+    ("steps", "found"),
+    [
+        ([(NO_MODULE, "pip install pyyaml")], [[("first", "pip install pyyaml", True)]]),
+        ([(NO_MODULE, "sudo python3 -m pip install -q 'pyyaml>=6'")], [[("first", "pip install pyyaml", True)]]),
+        (
+            [(NO_MODULE, "pip install nothing"), (NO_MODULE, "make setup")],
+            [[("first", "pip install nothing", False), ("first", "make setup", True)]],
+        ),
+        (
+            [(NO_MODULE, "pip install pyyaml"), (NO_NUMPY, "pip install numpy")],
+            [[("first", "pip install pyyaml", True)], [("first", "pip install numpy", True)]],
+        ),
+        (
+            [(NO_HEADER, "apt update && apt install -y curl git libyaml-dev")],
+            [[("first", "apt-get install libyaml-dev", True)]],
+        ),
+        ([(NO_HEADER, "apt-get install -y curl && npm ci")], [[]]),
+        ([("exit code 3\nfatal: the tables are not there", "make tables")], [[("first", "make tables", True)]]),
+        ([("exit code 3\nfatal: the tables are not there", "apt-get install -y sqlite3")], [[]]),
+        ([("exit code 3\nfatal: the tables are not there", "git submodule update --init")], [[]]),
+    ],
+    ids=[
+        "named as what was missing", "another name of the installer", "one that changed nothing",
+        "one after the other", "the package of many", "unclear which", "the project's own",
+        "a package for nothing named", "a common command for nothing named",
+    ],
+)  # fmt: skip
+def test_a_command_that_brought_what_was_missing_is_the_repair(
+    steps: list[tuple[str, str]], found: list[list[tuple[str, str, bool]]]
+) -> None:
+    course: list[tuple[str, str | None]] = []
+    for error, prepared in steps:
+        course += [("./app", error), (prepared, None)]
+    assert [tries(lesson) for lesson in run(*course, ("./app", None))] == found
 
 
 def test_a_path_that_was_corrected_is_the_repair() -> None:
@@ -103,8 +133,19 @@ def test_a_path_that_was_corrected_is_the_repair() -> None:
         [("python3 app.py", NO_MODULE), ("cat > app.py <<'E'\nprint(1)\nE", None), ("python3 app.py", None)],
         [("make test", "exit code 2: boom"), ("make test -k", None)],
         [("python3 a.py", "exit code 1\nboom"), ("python3 a_v2.py", None)],
+        [("cargo build", "exit code 101\nerror: boom"), ("cargo metadata", None)],
+        [("rg -n word src", "bash: rg: command not found"), ("go test ./...", None)],
+        [("rg -n word src", "bash: rg: command not found"), ("make -C src", None)],
     ],
-    ids=["a repetition", "an edit", "other arguments", "another script of the model's own"],
+    ids=[
+        "a repetition",
+        "an edit",
+        "other arguments",
+        "another script of the model's own",
+        "another subcommand",
+        "another program",
+        "another aim at the same path",
+    ],
 )
 def test_what_cannot_be_said_again_is_no_repair(steps: list[tuple[str, str | None]]) -> None:
     assert tries(run(*steps)[0]) == []
@@ -126,7 +167,43 @@ def test_what_the_user_level_keeps_tells_nothing_of_a_workspace() -> None:
     assert not lesson.tries[-1].repair.general
 
 
-def test_a_failure_of_another_name_has_the_same_shape_and_not_the_same_sign() -> None:
-    one, other = (sign_of("bash", {"command": f"python3 {n}.py"}, NO_MODULE.replace("yaml", n)) for n in "ab")
+@pytest.mark.parametrize(
+    ("command", "error", "exact"),
+    [
+        ("python3 a.py", NO_MODULE, "bash|module yaml"),
+        ("make test", f"{NO_MODULE}\nThe above exception was the direct cause\nAppError: no", "bash|module yaml"),
+        ("pytest a", MISSING, "bash|program pytest"),
+        ("su - me -c 'go test'", "-sh: 1: go: not found", "bash|program go"),
+        ("foo", "foo : The term 'foo' is not recognized as the name of a cmdlet", "bash|program foo"),
+        ("cargo build", "error: linker `cc` not found", "bash|program cc"),
+        ("npm start", "Error: Cannot find module 'express'", "bash|module express"),
+        ("make", NO_HEADER, "bash|library yaml.h"),
+        ("make", "/usr/bin/ld: cannot find -lssl\ncollect2: error", "bash|library ssl"),
+        ("cargo build", "The system library `libudev` required by crate `x` was not found.", "bash|library libudev"),
+        ("./a", "./a: error while loading shared libraries: libX11.so.6: cannot open", "bash|library libX11.so"),
+        ("go run .", 'cgo: exec gcc: exec: "gcc": executable file not found in $PATH', "bash|program gcc"),
+        ("cargo build", "stderr\\nPackage alsa was not found in the pkg-config search path.\\n", "bash|library alsa"),
+        ("cargo build", "environment variable\\nNo package \\'alsa\\' found\\n", "bash|library alsa"),
+        ("apt-get install x", "E: Unable to locate package x", "bash|package x"),
+        ("psql", "connection to server at 127.0.0.1, port 5432 failed: Connection refused", "bash|port 5432"),
+        ("npm test", "Error: connect ECONNREFUSED 127.0.0.1:6379", "bash|port 6379"),
+        ("cat a/b.txt", "cat: a/b.txt: No such file or directory", "bash|path a/b.txt"),
+        ("make", "a.c:1: error: boom\nmake: *** [a.o] Error 1", "bash|make|a.c:1: error: boom"),
+        ("cmake .", "-- Looking for sgemm_ - not found\nCMake Error: boom", "bash|cmake|CMake Error: boom"),
+        ("I think so", "bash: I: command not found", "bash|"),
+    ],
+)  # fmt: skip
+def test_a_failure_is_known_by_what_was_missing_else_by_its_innermost_cause(
+    command: str, error: str, exact: str
+) -> None:
+    assert sign_of("bash", {"command": command}, error).exact.startswith(exact)
+
+
+def test_failures_of_two_missing_things_are_not_taken_for_one() -> None:
+    one, other = (sign_of("bash", {"command": "make"}, NO_MODULE.replace("yaml", n)) for n in ("a", "b"))
+    assert one.shape != other.shape
+    one, other = (
+        sign_of("bash", {"command": "make"}, f"exit code 2\nerror: no rule for {n}.txt") for n in "ab"
+    )
     assert one.exact != other.exact
     assert one.shape == other.shape

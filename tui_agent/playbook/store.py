@@ -59,7 +59,7 @@ class BookFile:
         if len(data) > LARGEST:
             raise OSError(f"{self.path} is larger than {LARGEST:,} bytes: delete it")
         try:
-            return Book.model_validate_json(data)
+            return Book.model_validate_json(data).current
         except (ValueError, RecursionError) as error:
             first = str(error).partition("\n")[0][:200]
             raise OSError(f"{self.path} is no playbook ({first}): correct it, or delete it") from error

@@ -185,13 +185,14 @@ def families_of(command: str) -> tuple[str, ...]:
     for simple in script.simple_commands():
         words = simple.words
         if words:
-            family = _family(unwrapped(words) or words)
+            family = family_of(unwrapped(words) or words)
             told = words[0] in _SILENT or family.rpartition("/")[2] in _LOOKS
             (quiet if told else found)[family] = None
     return tuple(found or quiet)
 
 
-def _family(words: Sequence[str]) -> str:
+def family_of(words: Sequence[str]) -> str:
+    """The program that these words run, with its module, script or subcommand."""
     program, rest = program_name(words[0]).removeprefix("./"), words[1:]
     if program in SHELLS or interprets(program):
         for place, word in enumerate(rest[:_MOST]):
@@ -347,10 +348,10 @@ def missing_program(error: str) -> bool:
 
 def _covers(failed: tuple[str, ...], succeeded: tuple[str, ...]) -> bool:
     """True if the second call has the aim of the first one, or a wider one: a test file, and then the folder."""
-    return not failed or not succeeded or any(_holds(outer, path) for outer in succeeded for path in failed)
+    return not failed or not succeeded or any(holds(outer, path) for outer in succeeded for path in failed)
 
 
-def _holds(outer: str, path: str) -> bool:
+def holds(outer: str, path: str) -> bool:
     """True if a path is another one, or in it: a file in a folder, a test in a file (`test_a.py::test_x`)."""
     outer, path = outer.strip("./"), path.strip("./")
     return path == outer or not outer or path.startswith((f"{outer}/", f"{outer}::"))

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.frontend.lines.styled import Line, Span, wrap
-from tui_agent.playbook.book import OfferedRepair
+from tui_agent.playbook.book import OfferedRepair, is_evident
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -93,6 +93,8 @@ def evidence(one: KnownRepair) -> str:
     where = "" if one.level == "workspace" else " in all workspaces"
     if repair.words:
         said = "your words are said"
+    elif not one.offered.carries and is_evident(entry, repair):
+        said = "held back: suggestions of this kind are not right often enough"
     elif not one.offered.carries:
         said = "not said: too little evidence"
     else:

@@ -30,7 +30,9 @@ from tui_agent.lab.evaluation.next_step.counting import recordings
 from tui_agent.lab.evaluation.playbook import project_of
 from tui_agent.lab.evaluation.policies import Recordings, markdown_table, recordings_of
 from tui_agent.playbook.book import Book
-from tui_agent.playbook.lessons import Lesson, calls_of, lessons_of, repair_by
+from tui_agent.playbook.lessons import Lesson, calls_of, lessons_of_call
+from tui_agent.playbook.missing import missing_in
+from tui_agent.playbook.repairs import Form, repair_instead, repairs_before
 
 PARTS = 20
 MARK = "  ran next: $ "
@@ -83,8 +85,9 @@ def recorded(number: int, run: Sequence[events.Event]) -> Recorded:
         + "\n"
         for second, message in enumerate(lines)
     )  # fmt: skip
-    taught = zip(calls_of(metrics.incidents), lessons_of(metrics.incidents), strict=True)
-    return Recorded(tuple(taught), session)
+    calls = calls_of(metrics.incidents)
+    taught = tuple((one, lesson) for one in calls for lesson in lessons_of_call(one, calls))
+    return Recorded(taught, session)
 
 
 class Deja:
@@ -120,11 +123,18 @@ def by_deja(deja: Deja, failed: Incident, lesson: Lesson) -> Answer:
     """Its best command."""
     commands = deja.commands(failed.course[0].message)
     tries = {one.repair[:2]: one.worked for one in lesson.tries}
-    named = [repair_by(failed, failed.tool, {**failed.input, _key(failed): command}) for command in commands]
-    worked = [tries.get(repair[:2]) for repair in named if repair is not None]
+    worked = [tries.get(key) for command in commands for key in _named_by(failed, command)]
     recovered = command_of(failed.recovery.input) if failed.recovery is not None else None
     first = recovered.strip().partition("\n")[0] if recovered else None
     return Answer(bool(commands), first in commands, True in worked, True not in worked and False in worked)
+
+
+def _named_by(failed: Incident, command: str) -> Iterator[tuple[Form, str]]:
+    """The repairs that a command is, in the place of the failed call or before it."""
+    lacks = missing_in(failed.course[0].message)
+    instead = repair_instead(lacks, failed.input, failed.tool, {**failed.input, _key(failed): command})
+    before = repairs_before(lacks, [command], same_call=True)
+    yield from (one[:2] for one in ([instead] if instead else before))
 
 
 def _key(failed: Incident) -> str:

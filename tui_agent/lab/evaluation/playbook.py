@@ -2,9 +2,10 @@
 
     python -m tui_agent.lab.evaluation.playbook --bench DIR NAME=FOLDER…
 
-Each folder holds recorded runs; a run is known by its project: what stands before `__` in its file's name, else the
-name of the file. DIR: what `agent-tui bench --policies combined,playbook-6 --operators absent --out DIR` wrote. The
-cases of docs/lab/playbook/recurring.toml are run here.
+Each folder holds recorded runs; a run is known by its project: what stands before `__` in its file's name, or before
+the number of its task; else the name of the file. DIR: what
+`agent-tui bench --policies combined,playbook-6 --operators absent --out DIR` wrote. The cases of
+docs/lab/playbook/recurring.toml are run here.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import argparse
 import asyncio
 import os
 import random
+import re
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +31,7 @@ from tui_agent.lab.bench.run import Row, Unit, run_unit
 from tui_agent.lab.evaluation import PAGES
 from tui_agent.lab.evaluation.next_step.counting import recordings
 from tui_agent.lab.evaluation.policies import Recordings, markdown_table, recordings_of
-from tui_agent.playbook.book import Book
+from tui_agent.playbook.book import SAID, Book, Counted, PlaybookEntry, carries, is_evident
 from tui_agent.playbook.learning import runs_of
 from tui_agent.playbook.lessons import Lesson
 from tui_agent.store.redaction import Redactor
@@ -41,6 +43,7 @@ WITHOUT, WITH = "combined", "playbook-6"
 SEEDS = (1, 2, 3)
 DRAWS = 1_000
 
+Gate = Callable[[PlaybookEntry, Counted], bool]
 Runs = Mapping[str, Sequence[tuple[Lesson, ...]]]
 """The lessons of each run, by project."""
 
@@ -60,6 +63,10 @@ class Held:
     """The suggestion was tried in the recording, and did not work."""
     at_once: bool
     """The next step recovered it, without being told."""
+    kind: str
+    """Of what was missing."""
+    form: str
+    """Of the repair that was named, or would have been."""
 
 
 def runs_by_project(recorded: Recordings) -> Runs:
@@ -73,13 +80,18 @@ def runs_by_project(recorded: Recordings) -> Runs:
     return found
 
 
+_NUMBERED = re.compile(r"(.+__[^.]+)-\d+(?:\.|$)")
+"""A file that is named by its project and the number of a task."""
+
+
 def project_of(path: Path) -> str:
     """The project that the runs of a file are of."""
-    return path.name.partition("__" if "__" in path.name else ".")[0]
+    numbered = _NUMBERED.match(path.name)
+    return numbered[1] if numbered else path.name.partition("__" if "__" in path.name else ".")[0]
 
 
-def held_out(runs: Runs) -> Iterator[Held]:
-    """Each failure, with the run that it is of left out."""
+def held_out(runs: Runs, may: Gate = carries) -> Iterator[Held]:
+    """Each failure, with the run that it is of left out; `may`: which repairs may be named."""
     for project, known in runs.items():
         by_shape: dict[str, list[tuple[int, Lesson]]] = defaultdict(list)
         for number, lessons in enumerate(known):
@@ -92,20 +104,35 @@ def held_out(runs: Runs) -> Iterator[Held]:
                 others = [one for run, one in by_shape[shape] if run != number]
                 if (shape, number) not in books:
                     books[shape, number] = Book().learned("the others", others, 0.0, general=False)
-                yield _held(project, number, lesson, books[shape, number], recurs=bool(others))
+                yield _held(project, number, lesson, books[shape, number], recurs=bool(others), may=may)
 
 
 def _held(
-    project: str, number: int, lesson: Lesson, book: Book, *, recurs: bool, general: bool = False
+    project: str,
+    number: int,
+    lesson: Lesson,
+    book: Book,
+    *,
+    recurs: bool,
+    general: bool = False,
+    may: Gate = carries,
 ) -> Held:
-    said = book.suggestion(lesson.sign, 0.0, general=general)
+    said = book.suggestion(lesson.sign, 0.0, general=general, may=may)
     outcomes = {
         one.worked
         for one in lesson.tries
         if said is not None and (one.repair.form, one.repair.name) == (said.form, said.repair)
     }
     return Held(
-        project, number, recurs, said is not None, True in outcomes, outcomes == {False}, lesson.at_once
+        project,
+        number,
+        recurs,
+        said is not None,
+        True in outcomes,
+        outcomes == {False},
+        lesson.at_once,
+        lesson.sign.kind,
+        said.form if said is not None else "",
     )
 
 
@@ -159,6 +186,58 @@ def recorded_section(sets: Sequence[Recordings]) -> str:
     table = markdown_table(("recordings", *head), body, 1)
     where = "; ".join(places) or "nowhere"
     return f"{table}\nProjects in which something was said: {where}.\n"
+
+
+def kinds_section(sets: Sequence[Recordings]) -> str:
+    """The worth of each kind of lesson, those that are held back too: with the run left out, and with its project."""
+    body = []
+    for one in sets:
+        runs = runs_by_project(one)
+        own, others = (
+            _by_kind(found) for found in (held_out(runs, is_evident), project_left_out(runs, is_evident))
+        )
+        body += [
+            (one.name, kind or "nothing named", form, *(_right(by.get((kind, form), [])) for by in (own, others)),
+             "yes" if (kind, form) in SAID else "held back")
+            for kind, form in sorted({*own, *others})
+        ]  # fmt: skip
+    head = (
+        "recordings",
+        "missing",
+        "repair",
+        "its run left out: right",
+        "its project left out: right",
+        "said",
+    )
+    return markdown_table(head, body, 3)
+
+
+def _by_kind(found: Iterator[Held]) -> dict[tuple[str, str], list[bool]]:
+    by: dict[tuple[str, str], list[bool]] = defaultdict(list)
+    for held in found:
+        if held.said:
+            by[held.kind, held.form].append(held.right)
+    return by
+
+
+def _right(found: Sequence[bool]) -> str:
+    return f"{sum(found)} of {len(found)}" if found else "–"
+
+
+def project_left_out(runs: Runs, may: Gate) -> Iterator[Held]:
+    """Each failure, with its whole project left out: a workspace's book learned from all others."""
+    by_shape: dict[str, list[tuple[str, int, Lesson]]] = defaultdict(list)
+    for project, known in runs.items():
+        for number, lessons in enumerate(known):
+            for lesson in lessons:
+                by_shape[lesson.sign.shape].append((project, number, lesson))
+    for alike in by_shape.values():
+        books: dict[str, Book] = {}
+        for project, number, lesson in alike:
+            if project not in books:
+                others = [one for name, _, one in alike if name != project]
+                books[project] = Book().learned("the others", others, 0.0, general=False)
+            yield _held(project, number, lesson, books[project], recurs=True, may=may)
 
 
 def elsewhere_section(sets: Sequence[Recordings]) -> str:
@@ -246,6 +325,7 @@ def main(arguments: Sequence[str]) -> int:
     text = TEXT.read_text("utf-8")
     filled = {
         "RECORDED": recorded_section(sets),
+        "KINDS": kinds_section(sets),
         "ELSEWHERE": elsewhere_section(sets),
         "BENCH": paired_table(bench),
         "BENCH_CASES": f"{len({row.case for row in bench})}",
