@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +12,7 @@ from tui_agent.core import events
 from tui_agent.core.projections.call_subject import families_of
 from tui_agent.core.projections.incidents import Incidents
 from tui_agent.playbook.lessons import Lesson, lessons_of, sign_of
+from tui_agent.playbook.missing import missing_in
 
 MISSING = "The command failed with exit code 127.\nbash: line 1: pytest: command not found"
 NO_MODULE = "The command failed with exit code 1.\nModuleNotFoundError: No module named 'yaml'"
@@ -197,6 +199,13 @@ def test_a_failure_is_known_by_what_was_missing_else_by_its_innermost_cause(
     command: str, error: str, exact: str
 ) -> None:
     assert sign_of("bash", {"command": command}, error).exact.startswith(exact)
+
+
+@pytest.mark.parametrize("text", ["a" * 40_000, "/a" * 20_000, "'a@b' " * 6_000, "a: b\n" * 8_000])
+def test_a_long_error_is_looked_through_in_no_time(text: str) -> None:
+    began = time.process_time()
+    assert missing_in(text) is None
+    assert time.process_time() - began < 2
 
 
 def test_failures_of_two_missing_things_are_not_taken_for_one() -> None:

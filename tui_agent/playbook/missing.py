@@ -28,19 +28,19 @@ class Missing(NamedTuple):
     line: str
 
 
-_PROGRAM = r"(?!(?:[A-Z][a-z]*|import|from)[\"'`:\s])[\w./+@-]*\w[\w./+@-]"
-_FILE = r"[\w./+@~-]*[\w+@-][\w./+@~-]*"
+_PROGRAM = r"(?!(?:[A-Z][a-z]*|import|from)[\"'`:\s])[\w./+@-]{2,120}"
+_FILE = r"(?=[./~-]{0,9}[\w+@])[\w./+@~-]{1,200}"
 _HOST = r"(?:localhost|127\.0\.0\.1|\[::1\]|::1)"
 _WORDS: tuple[tuple[Kind, tuple[str, ...]], ...] = (
     (
         "program",
         (
-            rf"(?:^|: )(?:line \d+: |\d+: )?({_PROGRAM}*): (?:command )?not found\s*$",
-            rf"(?:^|: )command not found: ({_PROGRAM}*)\s*$",
-            rf"^'?({_PROGRAM}*)'? ?(?:: The term '[^'\n]*')? is not recognized as",
-            rf"[\"'`]({_PROGRAM}*)[\"'`]: executable file not found",
-            rf"linker [`']({_PROGRAM}*)[`'] not found",
-            rf"^(?:env|sudo|xargs|nohup|timeout): [‘'\"`]?({_PROGRAM}*)[’'\"`]?: (?:No such file|command not)",
+            rf"(?:^|: )(?:line \d+: |\d+: )?({_PROGRAM}): (?:command )?not found\s*$",
+            rf"(?:^|: )command not found: ({_PROGRAM})\s*$",
+            rf"^'?({_PROGRAM})'? ?(?:: The term '[^'\n]*')? is not recognized as",
+            rf"[\"'`]({_PROGRAM})[\"'`]: executable file not found",
+            rf"linker [`']({_PROGRAM})[`'] not found",
+            rf"^(?:env|sudo|xargs|nohup|timeout): [‘'\"`]?({_PROGRAM})[’'\"`]?: (?:No such file|command not)",
         ),
     ),
     (
