@@ -23,6 +23,7 @@ METHODS = {
 an archive get an open file."""
 OWN = {
     "acp/wire.py": "/dev/null, and the streams that this process was started with",
+    "acp_client/entries.py": "the table of agents that we bring along",
     "agents/advisor.py": "the journal of a session of ours, below the state folder",
     "agents/answers.py": "an answer that a console of ours left, below the state folder",
     "agents/hook_client.py": "the lock of its daemon, in a folder that was looked at",
