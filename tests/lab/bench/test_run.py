@@ -57,7 +57,8 @@ async def test_another_seed_gives_another_run(tmp_path: Path) -> None:
 async def test_earlier_runs_of_a_case_teach_the_playbook_for_the_one_that_counts(tmp_path: Path) -> None:
     own = {case.id: case for case in all_cases(ROOT / "docs" / "lab" / "playbook")}["own-way/tests"]
     without, learned = [
-        await ran(tmp_path, own, policy, behaviour="repeats", seed=12) for policy in ("combined", "playbook-6")
+        await ran(tmp_path, own, policy, behaviour="repeats", seed=12)
+        for policy in ("combined", "playbook-6")
     ]
     notes = [event for event in journal(tmp_path) if "note.playbook" in event.get("rules", ())]
     assert notes
