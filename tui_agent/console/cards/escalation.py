@@ -74,7 +74,7 @@ class EscalationCard(Card):
         yield CardBody(list(subject(asked, self._attempts, self._detail, plan=False)))
         choices = choices_for(asked)
         if folds(self._attempts):
-            choices.append(Choice("t", "whole error", "whole"))
+            choices.append(Choice("t", "whole error", "whole", short="error"))
         yield AnswerField(
             _PLACEHOLDERS.get(asked.source, "Say what to do, or press a key below"),
             [choice.key for choice in choices],

@@ -78,11 +78,11 @@ def choices_for(asked: EscalationRaised) -> list[Choice]:
         for place, option in enumerate(asked.options)
     ]
     retry = Choice("r", "retry once", "retry")
-    edit = Choice("e", "edit and retry", "edit")
+    edit = Choice("e", "edit and retry", "edit", short="edit")
     skip = Choice("s", "skip", "skip")
     afresh = Choice("f", "fresh start", "fresh_start")
     ends = [
-        Choice("p", "partial answer", "partial"),
+        Choice("p", "partial answer", "partial", short="partial"),
         Choice("x", "stop", "stop"),
         *([] if asked.source == "ask_operator" else [Choice("w", "why?", "why")]),
     ]
