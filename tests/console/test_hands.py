@@ -99,7 +99,7 @@ def test_who_is_there_is_asked_for_more_steps_unless_an_option_named_them(
     hard = start(*arguments(tmp_path), "--max-iterations", "1")
     hard.shows("Which file?", "Esc prompt")
     hard.send("src\r")
-    hard.shows("The only step is used up without an answer.")
+    hard.shows("The only step is used up", "limit.iterations")
     hard.send("\x11")
 
 

@@ -145,12 +145,13 @@ def test_typing_alt_enter_and_pastes_arrive_as_they_were_given(
     send("one\x1b\rtwo\x1b\r\x1b\rfour", "one\ntwo\n\nfour")
     for end in ("\r", "\n", "\r\n"):
         send(f"\x1b[200~a{end}\tb{end}{end}d\x1b[201~", "a\n\tb\n\nd")
-    send("\x1b[200~\x1b[31mred\x1b[0m\r\x1b[Aup\x1b]0;title\x07\r\x1b[201~after", "red\nup\nafter")
+    coloured = "\x1b[31mred\x1b[0m\r\x1b[Aup\x1b]0;title\x07\r"
+    send(f"\x1b[200~{coloured}\x1b[201~after", coloured.replace("\r", "\n") + "after")
     lines = "\n".join(f"line {number} of a long paste" for number in range(5_000))
     send("see \x1b[200~" + lines.replace("\n", "\r") + "\x1b[201~ end", f"see {lines} end")
     big = "\n".join("\x1b[32mgreen\x1b[0m" * 10 for _ in range(11_000))
     assert len(big) > 1_000_000
-    send(f"\x1b[200~{big}\x1b[201~", "\n".join("green" * 10 for _ in range(11_000)))
+    send(f"\x1b[200~{big}\x1b[201~", big)
     endless = "x" * 1_000_000
     send(f"\x1b[200~{endless}\x1b[201~", endless)
     terminal.send("\x11")

@@ -135,11 +135,11 @@ async def test_each_run_of_a_real_model_is_kept_and_has_what_is_left_of_the_cost
     assert (first.rule, cut.rule) == ("", "limit.cost")
     assert finished([first, cut]) == [first]
     rows = await served(tmp_path, 20.0, prices)
-    assert [(row.rule, row.cost) for row in rows] == [("", 2.0)] * 2
+    assert [(row.rule, row.cost) for row in rows] == [("", 2.0), ("", 4.0)]
     write(rows, tmp_path)
     text = (tmp_path / "BENCHMARK.md").read_text()
     assert "The model is a real one" in text
-    assert "`openai/served`, 2 contestants, 1 seed; 4.0000 USD." in text
+    assert "`openai/served`, 2 contestants, 1 seed; 6.0000 USD." in text
     assert "--model openai/served --max-cost USD --policies retries,combined" in text
     assert "small machines" not in text
 

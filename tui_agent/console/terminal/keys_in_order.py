@@ -6,8 +6,6 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tui_agent.terminal_text import invisible
-
 if TYPE_CHECKING:
     from textual import events
     from textual.widget import Widget
@@ -21,7 +19,11 @@ PATIENCE = 0.5
 def is_text(event: events.Key) -> bool:
     """Tell if a key is a character of a text, be it one that is not seen, as input methods send them."""
     character = event.character or ""
-    return event.is_printable or (not character.isascii() and invisible(character) > 0)
+    if event.is_printable or character.isascii():
+        return event.is_printable
+    from tui_agent.terminal_text import invisible  # the first paint does not wait for it
+
+    return invisible(character) > 0
 
 
 class KeysInOrder(Widget):
