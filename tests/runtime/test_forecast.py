@@ -12,7 +12,7 @@ from tests.runtime.session_harness import start_session
 from tui_agent.core import events
 from tui_agent.core.recovery.policy import PRESETS
 from tui_agent.core.state import RunState
-from tui_agent.frontend.lines.incident import LADDER, Rung, incident_lines, next_words, told
+from tui_agent.frontend.lines.incident import LADDER, incident_lines, next_words, told
 from tui_agent.frontend.lines.styled import text_of
 from tui_agent.runtime.operator import EscalationReply
 
@@ -30,7 +30,6 @@ async def test_the_next_rung_that_the_strip_names_is_the_one_that_comes(
     foreseen: list[str] = []
     came: list[str] = []
     """Of each step in which the call failed again, or was not run."""
-    rungs: list[Rung] = []
 
     def follow(event: events.Event, state: RunState) -> None:
         match event:
@@ -47,11 +46,7 @@ async def test_the_next_rung_that_the_strip_names_is_the_one_that_comes(
             case events.VerdictReached(level=level) if came[-1] == "failed":
                 ends = level is events.Level.ESCALATE and not present
                 rung = LADDER.get("degrade" if ends else str(level))
-                if rung is not None:
-                    came[-1] = rung.again if rung.again and rung in rungs else rung.happens
-                    rungs.append(rung)
-                else:
-                    came[-1] = ""
+                came[-1] = "" if rung is None else rung.happens
 
     live.session.subscribe(follow)
     await live.run()

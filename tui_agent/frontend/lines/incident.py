@@ -37,12 +37,10 @@ class Rung(NamedTuple):
 
     word: str
     happens: str
-    again: str = ""
-    """The words if it has happened before; empty: the same."""
 
 
 LADDER: dict[str, Rung] = {
-    "guide": Rung("hint", "the model gets a hint for this error", "the model gets another hint"),
+    "guide": Rung("hint", "the model gets a hint"),
     "withhold": Rung("held back", "the call is not run again"),
     "pivot": Rung("other way", "the model is asked for another approach"),
     "escalate": Rung("you are asked", "you are asked"),
@@ -445,10 +443,7 @@ def next_words(state: RunState, incident: Incident) -> str:
     verdict = if_it_fails_again(
         recovery, incident.tool, incident.input, incident.key, incident.newest.message
     )
-    if verdict.level is Level.ESCALATE and not state.recovery.operator_present:
-        return "the call is blocked"
-    rung = LADDER.get(str(verdict.level))
-    if rung is None:
-        return ""
-    before = any(attempt.level is verdict.level for attempt in incident.course)
-    return rung.again if before and rung.again else rung.happens
+    level = str(verdict.level)
+    if verdict.level is Level.ESCALATE and not recovery.operator_present:
+        level = _UNASKED[recovery.on_escalation]
+    return LADDER[level].happens if level in LADDER else ""
