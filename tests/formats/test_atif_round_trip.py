@@ -52,8 +52,10 @@ def turns(draw: st.DrawFn) -> Turn:
             unknown_effect=draw(st.booleans()),
             refusal=draw(st.sampled_from(get_args(Refusal))),
         )
-    if not turn.calls and draw(st.booleans()):
-        turn.rejected = draw(WORDS)
+    if not turn.calls:
+        turn.text += " It is done."  # a text that says nothing would be judged anew
+        if draw(st.booleans()):
+            turn.rejected = draw(WORDS)
     return turn
 
 
