@@ -158,7 +158,7 @@ def page() -> str:
     parts += ["## `[keys]` †\n", keys + "\n"]
     parts += ["## `[console]`\n", _table(ConsoleSettings)]
     parts += ["## `[web]` †\n", _table(WebSettings)]
-    parts += ["## `[notices]` †\n", _table(NoticeSettings)]
+    parts += ["## `[notify]` †\n", _table(NotifySettings)]
     parts += ["## `[telemetry]` †\n", _table(TelemetrySettings)]
     parts += ["## `[format]` †, `[diagnostics]` †\n", files + "\n"]
     parts += [

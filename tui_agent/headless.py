@@ -28,7 +28,6 @@ from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply
 from tui_agent.session.goal import Goal
 from tui_agent.session.opening import open_session
 from tui_agent.session.other_agent import FindAgent, own_loop
-from tui_agent.session.own_run import carried_out
 from tui_agent.session.session import Session
 from tui_agent.store.errors import SessionError
 from tui_agent.store.retention import put_away
@@ -110,7 +109,7 @@ async def run_headless(
     session = await open_session(
         settings.replaced(step=False), operator, model, resume, listener=shown.event, agent=agent
     )
-    failure, unmet = "", None
+    failure = ""
     try:
         begun = asyncio.Event()
         with _interruptions(session, begun, settings.timeout, outlet):

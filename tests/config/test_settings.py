@@ -142,8 +142,8 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "recovery": ("{stall_threshold = 4}", '{"stall_threshold": 4}'),
     "format": ('{"*.py" = ["ruff", "format", "{path}"]}', '{"*.py": ["ruff", "format", "{path}"]}'),
     "console": ('{panes = "wide"}', '{"panes": "wide"}'),
+    "notify": ('{command = ["say"]}', '{"command": ["say"]}'),
     "telemetry": ("{content = true}", '{"content": true}'),
-    "notices": ('{command = ["say"]}', '{"command": ["say"]}'),
     "web": ('{private_hosts = ["localhost"]}', '{"private_hosts": ["localhost"]}'),
     "diagnostics": (
         '{"*.ts" = {shell = "tsc | head", timeout = 9}}',

@@ -11,6 +11,7 @@ import importlib
 import itertools
 import json
 from collections.abc import Callable
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -45,7 +46,8 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], ModuleType]:
     monkeypatch.syspath_prepend(str(PAGES))
 
     def imported(name: str, framework: str) -> ModuleType:
-        pytest.importorskip(framework, reason=f"{framework} is not installed (docs/EMBEDDING.md)")
+        if framework not in packages_distributions():  # a folder of tests may have its name
+            pytest.skip(f"{framework} is not installed (docs/EMBEDDING.md)")
         return importlib.import_module(name)
 
     return imported
@@ -91,7 +93,7 @@ def assert_told(journal: Path, sent: list[str]) -> None:
     assert (ended.outcome, ended.answer) == ("answered", ANSWER)
     notes = [event.text for event in told if isinstance(event, events.NotePrepared) and event.text]
     first = json.dumps(notes[0], ensure_ascii=False)[1:60]
-    assert [first in text for text in sent] == [False, True, False, False, False]
+    assert [first in text for text in sent] == [False, False, True, False, False]
     assert json.dumps(refused.reason, ensure_ascii=False)[1:-1] in sent[4]
 
 

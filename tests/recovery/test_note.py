@@ -12,6 +12,7 @@ from tui_agent.core import partial_answer
 from tui_agent.core.events import FailureKind
 from tui_agent.core.recovery import note
 from tui_agent.core.recovery.policy import PRESETS, preset
+from tui_agent.frontend.lines.styled import text_of
 
 HEAD = "The previous iteration failed with the following error:\n\n"
 ANALYZE = "\n\nPlease analyze what went wrong and try a different approach.\n"

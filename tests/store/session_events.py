@@ -233,6 +233,20 @@ def one_of_every_type() -> list[Event]:
         Advised(iteration=5, model="other/model", text="Look elsewhere.", cost=0.01, rule="note.advisor"),
         LimitWaitStarted(model="other/model", until=1_700_009_000.0, iteration=5, rule="operator.wait"),
         ToolEnded(**common, content="which way?"),
+        StartedAfresh(
+            iteration=5,
+            number=1,
+            reason="10 identical consecutive errors",
+            detector="ring",
+            ended_by="ring.stop",
+            groups=5,
+            to_seq=40,
+            words_from=2,
+            remark="[Fresh start 1]",
+            tokens_before=900,
+            tokens_after=100,
+            rule="fresh.start",
+        ),
         AgentOpened(agent="other", session="theirs", version="other 1.0", model="m"),
     ]
 

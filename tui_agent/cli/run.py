@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tui_agent.models.choose import ModelByName
     from tui_agent.models.host_start import Begun
     from tui_agent.models.protocol import Model
+    from tui_agent.session.goal import Goal
     from tui_agent.session.other_agent import OtherAgent
 
 _EXAMPLE = """

@@ -21,6 +21,7 @@ from tui_agent.agents.shift import Shift, TasksError, laid_out, read_tasks
 from tui_agent.agents.supervision import INTERRUPTED, PARTIAL, Limits, Supervisor
 from tui_agent.agents.units import UNITS
 from tui_agent.agents.waiting import moment
+from tui_agent.cli.errors import UsageError
 from tui_agent.cli.options import (
     Parser,
     add_check_options,

@@ -35,7 +35,7 @@ PERSONAL: Mapping[str, str] = {
     "keys": "it decides what your keys do",
     "format": "formatters are commands that run unasked",
     "web": "it decides which addresses of your network may be contacted",
-    "notices": "it decides who is told of your runs, and by which command",
+    "notify": "it decides who is told of your runs, and by which command",
     "telemetry": "it decides who is sent what your runs do",
     "diagnostics": "checkers are commands that run unasked",
     "state_dir": "it decides where your sessions are written",

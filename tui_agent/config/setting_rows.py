@@ -50,7 +50,7 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "recovery": RecoveryPolicy,
     "sandbox": SandboxSettings,
     "web": WebSettings,
-    "notices": NoticeSettings,
+    "notify": NotifySettings,
     "telemetry": TelemetrySettings,
     "console": ConsoleSettings,
     "environment": EnvironmentSettings,

@@ -212,7 +212,7 @@ class Settings(BaseModel):
     format: FileCommands = {}
     """Commands that format a file after it was written, by glob."""
     web: WebSettings = WebSettings()
-    notices: NoticeSettings = NoticeSettings()
+    notify: NotifySettings = NotifySettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     console: ConsoleSettings = ConsoleSettings()
     diagnostics: FileCommands = {}

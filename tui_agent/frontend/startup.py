@@ -21,6 +21,7 @@ from tui_agent.frontend.loading import load_modules, yielding_threads
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
     from tui_agent.core.state import RunState, SessionFacts
+    from tui_agent.frontend.away import Away
     from tui_agent.models.protocol import Model
     from tui_agent.models.scenario import Caption
     from tui_agent.runtime.operator import Operator

@@ -257,7 +257,7 @@ def _chosen(asked: EscalationRaised, choice: Choice) -> Dialogue[EscalationReply
                 if edited is None
                 else EscalationReply("edit", input=edited)
             )
-        case "retry" | "wait" | "skip" | "fresh_start" | "partial" | "stop":
+        case "retry" | "wait" | "skip" | "keep" | "fresh_start" | "partial" | "stop":
             return EscalationReply(kind)
         case _:
             return LinePrompt(("? reads the question again.",), why=asked.seq)

@@ -14,7 +14,7 @@ from tui_agent.core.tool_facts import facts_of
 from tui_agent.event_lines import WORDS, call_words, ended_as, event_line
 from tui_agent.frontend.lines.account import account
 from tui_agent.frontend.lines.glyphs import RECEIPTS
-from tui_agent.frontend.lines.incident import incident_name, next_words
+from tui_agent.frontend.lines.incident import incident_name, next_words, recovered_words
 from tui_agent.headline import headline
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line, revealed_line, sanitize

@@ -23,6 +23,7 @@ from tui_agent.models.protocol import Model
 from tui_agent.runtime.operator import Operator
 from tui_agent.runtime.waiting import Wait
 from tui_agent.session.other_agent import FindAgent, own_loop
+from tui_agent.session.own_run import checked
 from tui_agent.session.sandboxes import tried_out
 from tui_agent.session.session import Session
 from tui_agent.store import saved_state

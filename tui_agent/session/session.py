@@ -157,7 +157,9 @@ class Session:
                 wait(),
             )
         )
-        self.runs = Runs(recorder, self._driver, counters, self._run_started, self.id)
+        self.goal_keeper = GoalKeeper(lambda: self.goal, workspace)
+        self._check_seconds = Goal.seconds
+        self.runs = Runs(recorder, self._driver, counters, self._run_started, self.id, self.goal_keeper)
         self._warming: asyncio.Task[None] | None = None
         recorder.subscribe(self._learning.heard)
         self._telemetry = exported(settings.telemetry, self.id, recorder)

@@ -154,9 +154,12 @@ class Choices(Widget, can_focus=True):
         best = min(tried, key=lambda one: height(one[1]))
         if not self._rows or height(best[1]) <= self._rows:
             return best
-        cut = flow([min(length, max(6, width // 3)) for length in usual], width)
         bare = flow([cell_len(choice.key) + 2 for choice in self.choices], width)
-        return short, cut if height(cut) <= self._rows else bare
+        cut = (
+            flow([min(length, max(6, most)) for length in usual], width)
+            for most in (width // 3, (width + 2) // 4)
+        )
+        return short, next((places for places in cut if height(places) <= self._rows), bare)
 
     def _lengths(self, labels: Sequence[str], width: int) -> list[int]:
         """Count the cells of the choices with these labels."""

@@ -114,7 +114,7 @@ class EscalationCard(Card):
             case "edit":
                 self.add_class("-editing")
                 self.query_one(ArgumentsEditor).open()
-            case "retry" | "wait" | "skip" | "fresh_start" | "partial" | "stop":
+            case "retry" | "wait" | "skip" | "keep" | "fresh_start" | "partial" | "stop":
                 self._reply(kind, text)
 
     def on_answer_field_submitted(self, event: AnswerField.Submitted) -> None:

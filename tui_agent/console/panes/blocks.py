@@ -21,7 +21,7 @@ from tui_agent.console.panes.call_block import (
 )
 from tui_agent.console.panes.density import Density
 from tui_agent.console.panes.prose import Prose
-from tui_agent.core.names import UNDONE, UPDATE_PLAN
+from tui_agent.core.names import ABOUT_PLAN, NOT_COMPLETED, UNDONE, UPDATE_PLAN
 from tui_agent.core.receipt_lines import listed
 from tui_agent.core.tool_facts import COMMAND_TOOL, named
 from tui_agent.frontend.lines.account import account

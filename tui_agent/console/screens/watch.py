@@ -10,7 +10,6 @@ import itertools
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -78,7 +77,7 @@ class WatchScreen(FollowedScreen):
         self.app.attend(watching.settings)
         self.follow(watching)
         first, *others = self.arguments.watch
-        self.arguments = replace(self.arguments, watch=(first,))
+        self.arguments = self.arguments._replace(watch=(first,))
         if others:
             self.run_worker(partial(self._look_at_others, others), group="others", thread=True)
 
@@ -94,7 +93,7 @@ class WatchScreen(FollowedScreen):
 
     def _open_others(self, paths: Sequence[str], *, show: bool) -> None:
         """`show`: the session here has ended, and one of the others goes on."""
-        several = [replace(self.arguments, watch=(path,)) for path in paths]
+        several = [self.arguments._replace(watch=(path,)) for path in paths]
         if show:
             self.app.open_tab(several.pop(0))
         self.app.open_tabs_behind(several)
@@ -104,7 +103,7 @@ class WatchScreen(FollowedScreen):
     def action_open_ended(self) -> None:
         """Open those that have ended."""
         ended, self._ended = self._ended, []
-        self.app.open_tabs_behind([replace(self.arguments, watch=(path,)) for path in ended])
+        self.app.open_tabs_behind([self.arguments._replace(watch=(path,)) for path in ended])
         if not ended:
             self.say("There are no other sessions that ended in the last minutes.")
 

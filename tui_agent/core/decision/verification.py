@@ -39,7 +39,7 @@ def announced(state: RunState, answer: str) -> CallProblem | None:
 def to_verify(state: RunState, answer: str) -> Remark | None:
     """Choose what is asked about the answer; None if it ends the run. Without a step left for it nothing is asked."""
     run = state.run
-    if not state.recovery.policy.verify_claims or budgets.steps_used_up(state) or state.closing:
+    if not state.recovery.policy.verify_claims or not _may_go_on(state):
         return None
     # Calls of the same reply count: the tests may have run right before the answer.
     shown = so_far(state.recovery, run.iteration, state.seq, state.at).of(ImplicitFailures)
@@ -53,5 +53,4 @@ def _is_planning(state: RunState) -> bool:
 
 def _may_go_on(state: RunState) -> bool:
     """Tell if the run has a step and budget left."""
-    run = state.run
-    return run.iteration < run.max_iterations and not state.closing and budgets.exceeded(state) is None
+    return not (budgets.steps_used_up(state) or state.closing) and budgets.exceeded(state) is None

@@ -237,13 +237,18 @@ class CognitiveState(Detector[CognitionParameters]):
         stalled = self.stall >= policy.stall_threshold
         crowded = self._crowded(policy)
         if policy.cognition == "chance":
-            going_wrong = any(self.repeated) or self.unlikely(policy)
+            going_wrong = self._goes_round or self.unlikely(policy)
             return Strategy.PIVOT if crowded or (stalled and going_wrong) else Strategy.CONTINUE
         if self.confidence >= policy.confidence_threshold and not self.uncertainties:
             return Strategy.CONCLUDE
         if stalled:
             return Strategy.DEGRADE if self.confidence < policy.degrade_threshold else Strategy.PIVOT
         return Strategy.DEGRADE if crowded else Strategy.CONTINUE
+
+    @property
+    def _goes_round(self) -> bool:
+        """Two of the newest errors had been seen before: one may be chance."""
+        return sum(self.repeated) > 1
 
     def unlikely(self, policy: CognitionParameters) -> bool:
         """True if a chance is stated for the next step, and it is below the limit."""
@@ -269,7 +274,7 @@ class CognitiveState(Detector[CognitionParameters]):
             case Strategy.PIVOT if policy.cognition == "chance" and self._crowded(policy):
                 reason = f"{len(self.uncertainties)} open uncertainties"
                 return verdict(Level.PIVOT, Rule.COGNITION_UNCERTAIN, reason)
-            case Strategy.PIVOT if policy.cognition == "chance" and not any(self.repeated):
+            case Strategy.PIVOT if policy.cognition == "chance" and not self._goes_round:
                 reason = f"{stalled}, and {self.next_step.words}"
                 return verdict(Level.PIVOT, Rule.COGNITION_UNLIKELY, reason)
             case Strategy.PIVOT:

@@ -316,6 +316,12 @@ class Judge:
         if reached is not None:
             self.mark = (reached.level, reached.detector)
 
+    def _finished(self, event: events.RunFinished, _: events.Event | None) -> None:
+        """The end as it was, with what shows the claims of its answer."""
+        if event.outcome is events.Outcome.ANSWERED:
+            event = event.model_copy(update={"receipts": receipts(self.state, event.answer)})
+        self.put(event)
+
     def _begin_anew(self, made: events.StartedAfresh, following: events.Event | None) -> None:
         """Count from here on as after a fresh start, though the recording goes on as it did."""
         self._mark(following)
