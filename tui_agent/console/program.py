@@ -21,7 +21,6 @@ from textual.driver import Driver
 from textual.filter import Monochrome, NoColor
 from textual.theme import BUILTIN_THEMES, Theme
 
-from tui_agent.console.looks.hints import name_keys
 from tui_agent.console.looks.themes import (
     DEFAULT_THEME,
     ThemeError,
@@ -30,17 +29,19 @@ from tui_agent.console.looks.themes import (
     theme_folders,
     with_roles,
 )
-from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.tabs import toasts
 from tui_agent.console.tabs.session_app import SessionApp
-from tui_agent.console.tabs.tab import Tab
 from tui_agent.console.terminal import garbage
 from tui_agent.console.terminal.driver import has_shell, terminal_driver
-from tui_agent.frontend.arguments import ConsoleArguments, in_browser, wanted_early
+from tui_agent.frontend.arguments import (
+    LEFT_BY_SIGNAL,
+    WRONG_USAGE,
+    ConsoleArguments,
+    in_browser,
+    wanted_early,
+)
 from tui_agent.frontend.ascii_glyphs import ascii_glyphs
-from tui_agent.frontend.commands.registry import shown_key
 from tui_agent.frontend.loading import load_modules
-from tui_agent.frontend.opening import LEFT_BY_SIGNAL, WRONG_USAGE
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -48,20 +49,29 @@ if TYPE_CHECKING:
     from tui_agent.console.commands.host import ConsoleHost
     from tui_agent.console.screens.fleet import FleetScreen
     from tui_agent.console.screens.followed import FollowedScreen
+    from tui_agent.console.screens.live import LiveScreen
     from tui_agent.console.screens.replay import ReplayScreen
     from tui_agent.console.screens.watch import WatchScreen
+    from tui_agent.console.tabs.tab import Tab
 
 LATE_MODULES = ("markdown_it", "markdown_it.tree", "tui_agent.console.screens.sessions")
 """Modules that are needed some time after the session is open: imported then, so that the first reply does
 not wait for them.
 """
 
+LIVE_MODULES = (
+    "tui_agent.frontend.commands.registry",
+    "tui_agent.console.screens.live",
+    "tui_agent.console.prompt.prompt",
+)
+"""Parts of the live screen that take the longest."""
+
 SIXTEEN_COLOURS = "terminal"
 """Theme for a terminal that has no more."""
 
 
 def _made_screen(arguments: ConsoleArguments, mode: str) -> Tab:
-    """Make the screen that the arguments ask for; what the live one does not need is not imported for it."""
+    """Make the screen that the arguments ask for; what another one needs is not imported for it."""
     if arguments.fleet is not None or arguments.watched_folder is not None:
         from tui_agent.console.screens.fleet import FleetScreen
 
@@ -78,6 +88,8 @@ def _made_screen(arguments: ConsoleArguments, mode: str) -> Tab:
         from tui_agent.console.screens.replay import ReplayScreen
 
         return ReplayScreen(arguments, mode, _replay_host)
+    from tui_agent.console.screens.live import LiveScreen
+
     return LiveScreen(arguments, mode, _live_host)
 
 
@@ -134,25 +146,6 @@ class ConsoleApp(SessionApp):
     Card:focus-within:nocolor { border: heavy $accent; }
     TextArea:light .text-area--cursor { background: $foreground 85%; }
     ConversationPane:focus:nocolor, FilePane:focus:nocolor, CardBody:nocolor { border: none; }
-    CommandPalette {
-        & > Vertical {
-            width: 100; max-width: 96%; height: auto; max-height: 90%; margin-top: 1; padding: 0 1;
-            visibility: visible; background: $surface; border: round $accent;
-        }
-        & > .command-palette--help-text { color: $text-muted; text-style: not bold; }
-        & #--input, & #--input.--list-visible { border: none; height: 2; }
-        & SearchIcon, & LoadingIndicator { display: none; }
-        & CommandInput, & CommandInput:focus { border: none; padding: 0; height: 1; }
-        & CommandInput > .input--placeholder { color: $text-muted; }
-        & #--results { overlay: none; height: auto; max-height: 1fr; }
-        & CommandList, & CommandList:focus { border: none; max-height: 100%; }
-        & CommandList > .option-list--option { padding: 0; }
-        & CommandList > .option-list--option-disabled { color: $text-muted; }
-        & CommandList > .option-list--option-highlighted {
-            color: $foreground; background: $cursor-background; text-style: $cursor-background-text-style;
-        }
-        & CommandList:nocolor > .option-list--option-highlighted { background: $primary; text-style: reverse; }
-    }
     """
     )
 
@@ -169,7 +162,6 @@ class ConsoleApp(SessionApp):
     def _adapt(self, arguments: ConsoleArguments) -> None:
         """Do without what this terminal, or this operator, does without: glyphs, motion, colours."""
         self._glyphs = glyphs = ascii_glyphs(wanted_early("glyphs", arguments))
-        name_keys(wanted=glyphs is not None)
         if glyphs is not None:
             self.driver_class = terminal_driver(super().get_driver_class(), glyphs)
         if wanted_early("motion", arguments) == "reduced" or os.environ.get("NO_MOTION"):
@@ -219,11 +211,15 @@ class ConsoleApp(SessionApp):
 
     async def open_first_session(self) -> None:
         """Open it, and get ready what all sessions share."""
-        if isinstance(self.shown, LiveScreen):
+        if self.arguments.is_live:
             self.begin_host()
-        await self.shown.raise_prompt()
+            await load_modules(LIVE_MODULES)
+        from tui_agent.console.looks.hints import name_keys
+
+        name_keys(wanted=self._glyphs is not None)
+        first = await self.open_first_tab()
         self.take_input()
-        if not await self.start_tab(self.shown):
+        if not await self.start_tab(first):
             self.exit(return_code=WRONG_USAGE)
             return
         await asyncio.gather(self.learn_themes(), load_modules(LATE_MODULES))
@@ -267,6 +263,13 @@ class ConsoleApp(SessionApp):
             self._lent = False
             self.refresh(layout=True)
 
+    def action_command_palette(self) -> None:
+        """Show the palette, unless it is open."""
+        from tui_agent.console.screens.palette import Palette
+
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette(id="--command-palette"))
+
     # --- leaving --------------------------------------------------------------------------------------------
 
     async def action_quit(self) -> None:
@@ -279,6 +282,8 @@ class ConsoleApp(SessionApp):
         if screen.running:
             screen.commands.run("interrupt")
         else:
+            from tui_agent.frontend.commands.registry import shown_key
+
             self.notify(f"{shown_key('quit')} leaves the console.", markup=False)
 
     def _signalled(self, number: int) -> None:

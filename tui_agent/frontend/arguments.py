@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
 
+WRONG_USAGE = 2
+LEFT_BY_SIGNAL = 130
+"""Exit codes of a console."""
+
+
 class Newest(Enum):
     """Stands for "the newest session" in place of a session's name."""
 
@@ -63,6 +68,12 @@ class ConsoleArguments(NamedTuple):
     """Many runs, on a board."""
     watched_folder: Path | None = None
     """A folder of growing sessions, on a board."""
+
+    @property
+    def is_live(self) -> bool:
+        """It begins with a prompt: no board, and nothing to play or to look at."""
+        elsewhere = (self.fleet, self.watched_folder, self.replay)
+        return not self.watch and not self.follow and all(each is None for each in elsewhere)
 
     def opening(self, chosen: ChosenSession, without: frozenset[str] = frozenset()) -> ConsoleArguments:
         """To open another session as this start would, but for the options in `without`."""

@@ -11,8 +11,6 @@ from tui_agent.frontend.commands.registry import shown_key
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
-WRONG_USAGE = 2
-LEFT_BY_SIGNAL = 130
 HISTORY_FILE = "prompt-history.jsonl"
 LISTED_RULES = 3
 """Rules that a notification names."""

@@ -20,7 +20,7 @@ from tui_agent.config.settings import load_settings
 from tui_agent.core.events import Event
 from tui_agent.core.names import Mode
 from tui_agent.core.state import RunState
-from tui_agent.frontend.arguments import ConsoleArguments, wanted_early
+from tui_agent.frontend.arguments import LEFT_BY_SIGNAL, WRONG_USAGE, ConsoleArguments, wanted_early
 from tui_agent.frontend.ascii_glyphs import ascii_glyphs
 from tui_agent.frontend.commands import registry as slash
 from tui_agent.frontend.commands.dispatch import command_behind, names_command, said_of_command_behind
@@ -32,7 +32,7 @@ from tui_agent.frontend.editor import edit
 from tui_agent.frontend.file_index import FileIndex
 from tui_agent.frontend.lines.escalation import attempts_before
 from tui_agent.frontend.lines.outline import outline_line
-from tui_agent.frontend.opening import HISTORY_FILE, LEFT_BY_SIGNAL, WRONG_USAGE, notifications_on
+from tui_agent.frontend.opening import HISTORY_FILE, notifications_on
 from tui_agent.frontend.operator import (
     AFTER_INTERRUPT,
     AnyQuestion,

@@ -1,5 +1,5 @@
-"""Outlines in the place of the dashboard and the prompt for the first tenth of a second, drawn by cheap
-widgets.
+"""The first frame: outlines in the place of the dashboard, the prompt and the keys for the first tenth of a second,
+drawn by cheap widgets on a screen of its own, so that it waits for nothing that they do.
 """
 
 from __future__ import annotations
@@ -7,7 +7,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from rich.segment import Segment
+from textual.app import ComposeResult
 from textual.content import Content
+from textual.screen import Screen
 from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
@@ -21,6 +23,11 @@ from tui_agent.console.looks.pane_facts import (
 
 TITLE = f" {CONVERSATION.title} "
 PLACEHOLDER = "Give the agent a task, or type / for commands"
+
+LOW_HEIGHT = 16
+"""Rows of the terminal below which the summary and the hints go."""
+TINY_HEIGHT = 12
+"""Rows of the terminal below which the frames go, too."""
 
 
 class Splash(Widget):
@@ -90,13 +97,30 @@ class PromptOutline(Widget):
         return Content(PLACEHOLDER).stylize(cursor, 0, 1)
 
 
+class FirstFrame(Screen[None]):
+    """The screen that is painted first. The first tab takes its place, and brings the line of keys."""
+
+    DEFAULT_CSS = """
+    FirstFrame {
+        layout: vertical; background: $background;
+        &.-high { padding-bottom: 1; }
+        &.-tiny PromptOutline { border: none; height: 1; padding: 0; }
+    }
+    """
+
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (TINY_HEIGHT, "-low"), (LOW_HEIGHT, "-high")]
+
+    def __init__(self, *, with_prompt: bool) -> None:
+        super().__init__()
+        self._with_prompt = with_prompt
+
+    def compose(self) -> ComposeResult:
+        yield Splash()
+        if self._with_prompt:
+            yield PromptOutline()
+
+
 def conversation_width(width: int, height: int) -> int:
     """Count the columns that the conversation takes in a terminal of this size, before anything has failed."""
     folded = width < UNFOLDED_WIDTH or height < UNFOLDED_HEIGHT
     return width if folded else width - SLIM_WIDTH
-
-
-LOW_HEIGHT = 16
-"""Rows of the terminal below which the summary and the hints go."""
-TINY_HEIGHT = 12
-"""Rows of the terminal below which the frames go, too."""

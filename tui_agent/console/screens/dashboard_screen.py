@@ -61,7 +61,6 @@ class DashboardScreen(Tab):
         layout: vertical; background: $background;
         &.-low KeyHints { display: none; }
         &.-tiny Prompt { border: none; min-height: 1; max-height: 2; padding: 0; }
-        &.-tiny PromptOutline { border: none; height: 1; padding: 0; }
     }
     """
 

@@ -95,9 +95,6 @@ class FleetScreen(DashboardScreen):
         yield Static("", id="board-foot", markup=False)
         yield KeyHints(self.usual_hints())
 
-    async def raise_prompt(self) -> None:
-        """There is none."""
-
     async def open(self) -> None:
         """Carry the runs out, or watch the folder, from now on."""
         from tui_agent.config.settings import load_settings

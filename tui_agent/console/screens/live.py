@@ -20,7 +20,6 @@ from textual.widget import Widget
 from tui_agent.config.errors import MissingModelError
 from tui_agent.console.looks.command_keys import bindings, command_bindings, live_hints
 from tui_agent.console.looks.hints import Hint, KeyHints
-from tui_agent.console.looks.splash import PromptOutline
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.console.tabs.tab import Commands, HostOf, Standing
 from tui_agent.console.terminal.keys_in_order import is_text
@@ -128,26 +127,18 @@ class LiveScreen(DashboardScreen):
         return ImageWarning(self.live, partial(self.run_worker, group="images", exclusive=True), self.warn)
 
     def compose(self) -> ComposeResult:
-        """The first paint: outlines and the keys; another tab has the prompt at once."""
+        """The outline of the dashboard, the prompt, and the keys."""
         yield self.splash
-        yield self.prompt if self.app.takes_input else PromptOutline()
+        yield self.prompt
         yield KeyHints(live_hints())
 
     def on_mount(self) -> None:
         """The prompt has the first focus."""
-        if self.app.takes_input:
-            self.prompt.focus()
+        self.prompt.focus()
 
     def writes(self) -> bool:
         card = None if self.card_host is None else self.card_host.card
         return bool(self.prompt.text) or (card is not None and card.has_focus_within)
-
-    async def raise_prompt(self) -> None:
-        outline = self.query_one(PromptOutline)
-        with self.app.batch_update():
-            await self.mount(self.prompt, after=outline)
-            self.set_focus(self.prompt)
-            await outline.remove()
 
     async def complete(self) -> None:
         """Mount what the first paint went without."""

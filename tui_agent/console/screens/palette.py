@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.markup import escape
 
@@ -78,6 +78,32 @@ class CommandProvider(Provider):
                     partial(self._run, entry),
                     help=escape(entry.help),
                 )
+
+
+class Palette(CommandPalette):
+    """Textual's palette as a screen of this console: lines without gaps, over the conversation."""
+
+    DEFAULT_CSS = """
+    Palette {
+        & > Vertical {
+            width: 100; max-width: 96%; height: auto; max-height: 90%; margin-top: 1; padding: 0 1;
+            visibility: visible; background: $surface; border: round $accent;
+        }
+        & > .command-palette--help-text { color: $text-muted; text-style: not bold; }
+        & #--input, & #--input.--list-visible { border: none; height: 2; }
+        & SearchIcon, & LoadingIndicator { display: none; }
+        & CommandInput, & CommandInput:focus { border: none; padding: 0; height: 1; }
+        & CommandInput > .input--placeholder { color: $text-muted; }
+        & #--results { overlay: none; height: auto; max-height: 1fr; }
+        & CommandList, & CommandList:focus { border: none; max-height: 100%; }
+        & CommandList > .option-list--option { padding: 0; }
+        & CommandList > .option-list--option-disabled { color: $text-muted; }
+        & CommandList > .option-list--option-highlighted {
+            color: $foreground; background: $cursor-background; text-style: $cursor-background-text-style;
+        }
+        & CommandList:nocolor > .option-list--option-highlighted { background: $primary; text-style: reverse; }
+    }
+    """
 
 
 def _highlighted(matcher: Matcher, label: str) -> Content:

@@ -16,15 +16,12 @@ from typing import TYPE_CHECKING
 from textual import events
 from textual.screen import ModalScreen
 
-from tui_agent.config.errors import ConfigError
-from tui_agent.console.looks.command_keys import no_key
+from tui_agent.console.looks.splash import FirstFrame
 from tui_agent.console.looks.themed_app import ThemedApp
 from tui_agent.console.terminal.garbage import PatientCollection
 from tui_agent.console.terminal.keys_in_order import KeysInOrder
 from tui_agent.console.terminal.timers import once
 from tui_agent.frontend.arguments import model_early
-from tui_agent.frontend.commands.registry import BACKWARDS, BINDABLE, use_keys, with_shift
-from tui_agent.store.errors import SessionError
 
 if TYPE_CHECKING:
     from textual.notifications import Notify
@@ -45,7 +42,7 @@ LOOK = 0.1
 class SessionApp(ThemedApp):
     """An app of open sessions. `exit_text` is what is said on the normal screen afterwards."""
 
-    DEFAULT_MODE = "tab-1"
+    DEFAULT_MODE = "first-frame"
 
     clock: Callable[[], float] = staticmethod(time.monotonic)
 
@@ -99,10 +96,19 @@ class SessionApp(ThemedApp):
             self._model_host = KeptHost(command=command_for(settings), begun=begun)
         return self._model_host
 
-    def get_default_screen(self) -> Tab:
-        """The first tab. Textual waits for the widgets of a mode that it knows before it paints the first frame."""
-        screen = self._made_tab(self.arguments, 0)
+    def get_default_screen(self) -> FirstFrame:
+        """The first frame. Textual waits for the widgets of a mode that it knows before it paints."""
+        screen = FirstFrame(with_prompt=self.arguments.is_live)
         self.add_mode(self.DEFAULT_MODE, lambda: screen)
+        return screen
+
+    async def open_first_tab(self) -> Tab:
+        """Show the first tab, yet without its session, in place of the first frame."""
+        screen = self._made_tab(self.arguments, 0)
+        first = screen.id or ""
+        self.add_mode(first, lambda: screen)
+        await self.switch_mode(first)
+        await self.remove_mode(self.DEFAULT_MODE)
         return screen
 
     # --- input ----------------------------------------------------------------------------------------------
@@ -135,7 +141,8 @@ class SessionApp(ThemedApp):
         """Let input wait until there is somewhere for it to go, and garbage until nobody types."""
         if isinstance(event, events.Key):
             self._garbage.key_came()
-            self.shown.key_came()
+            if self.tabs:
+                self.shown.key_came()
             if not event.is_printable and not event.is_forwarded and isinstance(self.screen, ModalScreen):
                 await self._after_typing()
         if self._early is not None and isinstance(event, events.InputEvent | events.Paste):
@@ -152,7 +159,9 @@ class SessionApp(ThemedApp):
 
     async def start_tab(self, screen: Tab) -> bool:
         """Open the session of a tab. False if that cannot be done, which has been said."""
+        from tui_agent.config.errors import ConfigError
         from tui_agent.models.scenario_checks import ScenarioError
+        from tui_agent.store.errors import SessionError
 
         try:
             await self._open(screen)
@@ -316,6 +325,9 @@ class SessionApp(ThemedApp):
 
     def use_keys(self, settings: Settings) -> None:
         """Let the keys do what these settings say."""
+        from tui_agent.console.looks.command_keys import no_key
+        from tui_agent.frontend.commands.registry import BACKWARDS, BINDABLE, use_keys, with_shift
+
         for notification in use_keys(settings.keys):
             self.notify(notification, severity="warning", markup=False)
         # Textual goes through the whole map at each key: only what is otherwise than by default stands in it.

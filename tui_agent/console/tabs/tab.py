@@ -131,9 +131,6 @@ class Tab(SparingScreen):
         """Rows at the top that notifications may cover."""
         return self.size.height // 2
 
-    async def raise_prompt(self) -> None:
-        """Replace the outline of the prompt by the prompt, if the tab has one."""
-
     def put_in_prompt(self, text: str) -> None:
         """Offer a text for editing, if there is a prompt."""
 

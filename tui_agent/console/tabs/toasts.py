@@ -12,8 +12,6 @@ from textual.geometry import Size
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
-from tui_agent.console.tabs.tab import Tab
-
 FEW = 6
 """Rows below which notifications go without padding."""
 
@@ -67,6 +65,8 @@ def _rack(screen: Screen[object]) -> Widget | None:
 
 def _rows(screen: Screen[object], rack: Widget) -> int:
     """Rows at the top that notifications may cover: of a screen above, up to its upper edge."""
+    from tui_agent.console.tabs.tab import Tab  # once a notification comes
+
     if isinstance(screen, Tab):
         return max(1, screen.rows_for_notifications)
     if not isinstance(screen, ModalScreen):
