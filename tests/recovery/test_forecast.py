@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from tests.recovery.player import Player, fail, ok
+from tui_agent.core.events import Failure, FailureKind
 from tui_agent.core.recovery.forecast import if_it_fails_again
+from tui_agent.core.recovery.note import compose
 from tui_agent.core.recovery.policy import PRESETS
 
 WRITE = {"tool": "write_file", "input": {"path": "a"}, "ok": True, "content": "done"}
@@ -34,7 +36,11 @@ def test_the_forecast_after_each_step_comes_true(course: str, policy: str, opera
             continue
         tool, arguments = call["tool"], call["input"]
         key = player.state.key(tool, arguments)
-        forecast = if_it_fails_again(player.state, tool, arguments, key, call["error"])
+        failure = Failure(
+            kind=FailureKind.TOOL_EXECUTION, message=call["error"], tool=tool, input=arguments
+        )
+        forecast, noted = if_it_fails_again(player.state, failure, key)
         player.batch(call)
         said = player.state.strongest()
         assert (forecast.level, forecast.rule) == (said.level, said.rule), (length, forecast, said)
+        assert noted == (compose(player.state).text is not None)

@@ -12,7 +12,7 @@ from tests.runtime.session_harness import start_session
 from tui_agent.core import events
 from tui_agent.core.recovery.policy import PRESETS
 from tui_agent.core.state import RunState
-from tui_agent.frontend.lines.incident import LADDER, incident_lines, next_words, told
+from tui_agent.frontend.lines.incident import LADDER, incident_lines, next_words, rung_of, told
 from tui_agent.frontend.lines.styled import text_of
 from tui_agent.runtime.operator import EscalationReply
 
@@ -45,8 +45,10 @@ async def test_the_next_rung_that_the_strip_names_is_the_one_that_comes(
                 came[-1] = "failed"
             case events.VerdictReached(level=level) if came[-1] == "failed":
                 ends = level is events.Level.ESCALATE and not present
-                rung = LADDER.get("degrade" if ends else str(level))
+                rung = LADDER.get("degrade" if ends else rung_of(level, noted=False))
                 came[-1] = "" if rung is None else rung.happens
+            case events.NotePrepared(text=str()) if came[-1] == LADDER["error"].happens:
+                came[-1] = LADDER["note"].happens
 
     live.session.subscribe(follow)
     await live.run()

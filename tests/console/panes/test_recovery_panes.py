@@ -772,7 +772,7 @@ async def test_the_strip_tells_the_open_incident_as_one_story() -> None:
     )
     assert rows[0].endswith("the same error 3 times")
     assert rows[1] == "  step 1 ✗ note──step 2 ✗ note──step 3 ✗"
-    assert rows[2].startswith("  hint ✓ › held back › other way › [YOU ARE ASKED] › partial › stop")
+    assert rows[2].startswith("  note ✓ › held back › other way › [YOU ARE ASKED] › partial › stop")
     assert rows[2].endswith("if it comes again: the call is not run again")
 
 
@@ -832,11 +832,11 @@ def failing(*commands: str) -> Story:
 @pytest.mark.parametrize(
     ("width", "ladder"),
     [
-        (130, "[HINT] › held back › other way › you are asked › partial › stop"),
-        (78, "[HINT]"),
-        (60, "[HINT]"),
-        (50, "[HINT]"),
-        (40, "[HINT]"),
+        (130, "[ERROR SHOWN] › note › held back › other way › you are asked › partial › stop"),
+        (78, "[ERROR SHOWN]"),
+        (60, "[ERROR SHOWN]"),
+        (50, "[ERROR SHOWN]"),
+        (40, "[ERROR SHOWN]"),
     ],
 )
 async def test_a_narrow_ladder_keeps_its_rungs_whole(width: int, ladder: str) -> None:
@@ -845,11 +845,11 @@ async def test_a_narrow_ladder_keeps_its_rungs_whole(width: int, ladder: str) ->
         78: "if it fails again: ",
         60: "if it fails again: ",
         50: "next: ",
-        40: "next: ",
+        40: "next: note",
     }[width]
     last = (await text_at(IncidentStrip, repeating("exit code 2"), (width, 24))).split("\n")[-1]
     assert last.split("  ")[1].strip() == ladder
-    assert last.endswith(f"{said}the model gets a hint")
+    assert last.endswith(said if width == 40 else f"{said}the model gets a note")
 
 
 async def test_the_strip_says_that_a_call_waits_for_the_operator() -> None:
@@ -878,7 +878,7 @@ async def test_a_question_about_something_else_is_no_part_of_the_story() -> None
     for event in asked:
         rows = (await text_at(IncidentStrip, failing("make").add(event), (150, 40))).split("\n")
         assert rows[1] == "  step 1 ✗──step 2 ✗"
-        assert rows[2].startswith("  [HINT] › held back › other way › you are asked")
+        assert rows[2].startswith("  [ERROR SHOWN] › note › held back › other way › you are asked")
         assert "if it fails again: " in rows[2]
 
 
@@ -912,7 +912,7 @@ async def test_replies_that_break_the_form_have_a_ladder_of_their_own() -> None:
     failure = events.Failure(kind=events.FailureKind.NO_TOOL_CALL, message="The reply has no tool call.")
     story.add(events.ReplyRejected(failure=failure))
     rows = (await text_at(IncidentStrip, story, (150, 40))).split("\n")
-    assert rows[2] == "  hint › you are asked"
+    assert rows[2] == "  note › you are asked"
 
 
 async def test_a_failure_that_the_run_went_on_without_is_a_problem_left_open() -> None:

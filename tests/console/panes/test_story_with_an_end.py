@@ -70,9 +70,20 @@ async def test_a_rung_is_present_only_until_the_model_has_read_its_note() -> Non
     story = Story().run("Go.").ask_model()
     (call,) = story.reply("", ("bash", {"command": "make"}))
     story.fail(call, "exit code 2").judge("Read the error.")
-    assert "[HINT]" in await text_at(IncidentStrip, story, (150, 40))
+    assert "  [NOTE] › held" in await text_at(IncidentStrip, story, (150, 40))
     story.ask_model("Read the error.")
-    assert "  hint ✓ › " in await text_at(IncidentStrip, story, (150, 40))
+    assert "  note ✓ › held" in await text_at(IncidentStrip, story, (150, 40))
+
+
+async def test_a_failure_without_a_note_is_an_error_that_the_model_sees() -> None:
+    story = Story().run("Go.").ask_model()
+    (call,) = story.reply("", ("bash", {"command": "make"}))
+    story.fail(call, "exit code 2").judge()
+    shown = await text_at(IncidentStrip, story, (150, 40))
+    assert "  [ERROR SHOWN] › note › held" in shown
+    assert shown.endswith("if it fails again: the model gets a note")
+    story.ask_model()
+    assert "  error shown ✓ › note › held" in await text_at(IncidentStrip, story, (150, 40))
 
 
 ENDED: dict[str, Callable[[], Story]] = {

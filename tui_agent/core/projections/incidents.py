@@ -114,6 +114,19 @@ class Incident:
         return f"{newest.message}\n{newest.hint}" if newest.hint else newest.message
 
     @property
+    def failure(self) -> events.Failure:
+        """The newest failure, as the detectors see it."""
+        newest = self.newest
+        return events.Failure(
+            kind=events.FailureKind.TOOL_EXECUTION,
+            message=newest.message,
+            tool=self.tool,
+            input=dict(self.input),
+            hint=newest.hint,
+            known=newest.known,
+        )
+
+    @property
     def helped_by(self) -> Literal["", "answer", "note"]:
         """The help between the last failure and the recovery: the operator's answer, a note, or nothing."""
         return "answer" if self.newest.answer else "note" if self.newest.noted else ""
@@ -136,7 +149,7 @@ class Incidents:
     """The open iteration's reply; broken: it cannot be executed or taken as an answer."""
     asked_about: tuple[str, ...] = ()
     """Keys that the open question is about; empty if the operator is asked about something else."""
-    _advised: tuple[str, ...] = ()
+    advised: tuple[str, ...] = ()
     """Keys that the pending note is about."""
     _acted: tuple[tuple[int, str], ...] = ()
     """The newest commands that may have changed something: their events and texts."""
@@ -352,16 +365,16 @@ def _verdict_reached(incidents: Incidents, event: events.VerdictReached) -> Inci
 
 def _note_prepared(incidents: Incidents, event: events.NotePrepared) -> Incidents:
     about = tuple(incidents._newest_of(incidents.iteration)) if event.text is not None else ()
-    return evolve(incidents, _advised=about)
+    return evolve(incidents, advised=about)
 
 
 def _model_call_started(incidents: Incidents, event: events.ModelCallStarted) -> Incidents:
     """A note that the request does not carry was not read: those in a recording are what a policy would have said."""
-    if not incidents._advised:
+    if not incidents.advised:
         return incidents
-    sent = [key for key in incidents._advised if event.note and key in incidents.open]
+    sent = [key for key in incidents.advised if event.note and key in incidents.open]
     noted = {key: _with_newest(incidents.open[key], noted=True) for key in sent}
-    return evolve(incidents._changed(noted), _advised=())
+    return evolve(incidents._changed(noted), advised=())
 
 
 def _with_newest(incident: Incident, **changes: Any) -> Incident:

@@ -40,7 +40,8 @@ class Rung(NamedTuple):
 
 
 LADDER: dict[str, Rung] = {
-    "guide": Rung("hint", "the model gets a hint"),
+    "error": Rung("error shown", "the model sees the error"),
+    "note": Rung("note", "the model gets a note"),
     "withhold": Rung("held back", "the call is not run again"),
     "pivot": Rung("other way", "the model is asked for another approach"),
     "escalate": Rung("you are asked", "you are asked"),
@@ -48,7 +49,9 @@ LADDER: dict[str, Rung] = {
     "degrade": Rung("partial", "the run ends with a partial answer"),
     "stop": Rung("stop", "the run is stopped"),
 }
-"""The ladder from the mildest rung to the last, by verdict level (and `withhold`)."""
+"""The ladder from the mildest rung to the last, by verdict level (and `withhold`). The level `guide` has two: a note is
+sent only if it says more than the error.
+"""
 
 _UNASKED = {"continue": "", "partial": "degrade", "stop": "stop"}
 """The rung in place of a question that nobody is there to answer."""
@@ -355,32 +358,41 @@ def _station(attempt: Attempt, in_new_step: bool) -> list[Span]:
 
 def _ladder(state: RunState, incident: Incident, width: int) -> Line:
     """Draw the rungs: those that were tried, the present one, and the one of the next failure. A rung is present until
-    the model has read its note, or the operator has answered.
+    the model has read the error or the note, or the operator has answered.
     """
     recovery = state.recovery
     if incident.key == MODEL_CALL:
         return _model_ladder(state, incident, width)
     possible = recovery.policy.ladder
+    if "guide" in possible and recovery.policy.note != "none":
+        possible |= {"note"}
     if incident.key == REPLY_FORM and recovery.policy.form == "ladder":
         alone = {"pivot", "restart"} if recovery.goes_on else {"degrade"}
-        possible = frozenset({"guide", *({"escalate"} if recovery.operator_present else alone)})
-    reached = {str(attempt.level) for attempt in incident.course if attempt.level is not None}
+        possible = frozenset({"note", *({"escalate"} if recovery.operator_present else alone)})
+    newest = incident.newest
+    noted = newest.noted or incident.key in state.metrics.incidents.advised
+    reached = {
+        rung_of(attempt.level, noted=attempt.noted or (attempt is newest and noted))
+        for attempt in incident.course
+        if attempt.level is not None
+    }
     if not recovery.operator_present:
         possible, reached = possible - {"escalate"}, reached - {"escalate"}
     if incident.refused:
         reached.add("withhold")
-    newest = incident.newest
     here = "escalate" if _asks_about(state, incident) else ""
-    if not here and newest.level is not None and not (newest.noted or newest.answer):
-        here = str(newest.level)
+    shown = newest.level is Level.GUIDE and not noted and state.run.iteration > newest.iteration
+    if not here and newest.level is not None and not (newest.noted or newest.answer or shown):
+        here = rung_of(newest.level, noted=noted)
         if newest.level is Level.ESCALATE and not recovery.operator_present:
             here = _UNASKED[recovery.on_escalation]
     whole, tried = _rungs(LADDER, reached, here, possible), _rungs(LADDER, reached, here)
-    then = next_words(state, incident)
-    if then:
-        again = "if it comes again" if then == LADDER["withhold"].happens else "if it fails again"
-        for spans, words in ((whole, again), (tried, again), (tried, "next")):
-            beside = (Span(f"{words}: {then}", "muted"),)
+    then = _next_rung(state, incident)
+    if then is not None:
+        when = "if it comes again" if then is LADDER["withhold"] else "if it fails again"
+        said, shorter = f"{when}: {then.happens}", f"next: {then.happens}"
+        for spans, words in ((whole, said), (tried, said), (tried, shorter), (tried, f"next: {then.word}")):
+            beside = (Span(words, "muted"),)
             if width_of(spans) + width_of(beside) + 2 <= width:
                 return justified(spans, beside, width, 2)
     return clip(whole if width_of(whole) <= width else tried, width)
@@ -431,19 +443,29 @@ def _rungs(
     return spans
 
 
+def rung_of(level: Level, *, noted: bool) -> str:
+    """Name the rung of a verdict; `noted`: the model is sent a note beside the error."""
+    if level is Level.GUIDE:
+        return "note" if noted else "error"
+    return str(level)
+
+
 def next_words(state: RunState, incident: Incident) -> str:
-    """Name the next rung if the same fails once more; empty if nobody can say."""
+    """Say what comes if the same fails once more; empty if nobody can say."""
+    rung = _next_rung(state, incident)
+    return "" if rung is None else rung.happens
+
+
+def _next_rung(state: RunState, incident: Incident) -> Rung | None:
     from tui_agent.core.recovery.forecast import if_it_fails_again
 
     if incident.key in {REPLY_FORM, MODEL_CALL} or _asks_about(state, incident):
-        return ""
+        return None
     recovery = state.recovery
     if not recovery.permit(incident.tool, incident.key).allowed:
-        return LADDER["withhold"].happens
-    verdict = if_it_fails_again(
-        recovery, incident.tool, incident.input, incident.key, incident.newest.message
-    )
-    level = str(verdict.level)
+        return LADDER["withhold"]
+    verdict, noted = if_it_fails_again(recovery, incident.failure, incident.key)
+    rung = rung_of(verdict.level, noted=noted)
     if verdict.level is Level.ESCALATE and not recovery.operator_present:
-        level = _UNASKED[recovery.on_escalation]
-    return LADDER[level].happens if level in LADDER else ""
+        rung = _UNASKED[recovery.on_escalation]
+    return LADDER.get(rung)
