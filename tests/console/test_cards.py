@@ -1237,6 +1237,22 @@ async def test_a_question_shows_where_the_error_is_and_all_its_choices_and_a_key
         await console.until(lambda: any("_run_module_as_main" in text_of(line) for line in body.lines))
 
 
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [("It failed.", ("e edit and retry", "p partial answer")), ("It failed. " * 60, ("e edit", "p partial"))],
+    ids=["room", "none"],
+)
+async def test_choices_have_their_words_in_full_where_nothing_else_needs_the_rows(
+    question: str, words: tuple[str, ...]
+) -> None:
+    async with live((60, 20)) as console:
+        console.session.start()
+        console.escalate(question=question)
+        await console.card_takes_keys()
+        for word in words:
+            assert f" {word}  " in console.shown(), console.shown()
+
+
 def test_the_schema_of_a_tool_is_no_part_of_what_went_wrong() -> None:
     error = "Invalid call of edit_file: 'old' or 'new' is missing\n{\n  \"type\": \"object\",\n}"
     assert [passage.text for passage in tried([EarlierFailure("step 1", error)])][1:] == [

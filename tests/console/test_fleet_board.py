@@ -238,3 +238,14 @@ async def test_names_take_the_room_that_they_need_and_titles_stand_over_their_co
             _, head, row, *_ = picture(shown.app).splitlines()
             assert head.index("state") - head.index("run") == width + 1
             assert row.index("THINKING") == head.index("state")
+
+
+async def test_what_the_last_line_has_no_room_for_is_seen_to_be_cut(tmp_path: Path) -> None:
+    async with board(ConsoleArguments(watched_folder=tmp_path)) as shown:
+        shown.screen.runs = runs = [FolderRun("a-run", tmp_path)]
+        standing_at(1, runs)
+        runs[0].why = "words " * 60
+        shown.screen.redraw()
+        await shown.until(lambda: "a-run: words" in picture(shown.app))
+        foot = next(line for line in picture(shown.app).splitlines() if "a-run: words" in line)
+        assert foot.rstrip().endswith("…")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ from tui_agent.core.events import (
     VerdictReached,
 )
 from tui_agent.frontend.lines.styled import text_of
+from tui_agent.frontend.lines.why import why_lines
 from tui_agent.frontend.why import explain, newest_trouble
 from tui_agent.runtime.operator import EscalationReply
 from tui_agent.session.replay import Replay
@@ -78,6 +80,17 @@ async def test_a_failure_is_told_from_its_error_to_what_became_of_it(
     assert why.rule == "attempts.guide"
     assert why.section is not None
     assert why.next.startswith("recovered in step 5: the same call succeeded")
+
+
+async def test_a_rule_across_an_error_is_cut_to_the_width_and_never_wrapped(
+    recorded: tuple[Replay, tuple[Event, ...]],
+) -> None:
+    replay, events = recorded
+    raw = f"E\n{'=' * 70}\nERROR: tests.test_cart\n{'-' * 70}\nRan 1 test"
+    why = replace(explain(replay, seqs(events, ToolFailed)[1]), raw=raw)
+    lines = [text_of(line).strip() for line in why_lines(why, 60)]
+    rules = [line for line in lines if line and set(line) <= set("=-")]
+    assert [len(rule) for rule in rules] == [58, 58]
 
 
 async def test_a_reply_and_a_call_of_it_is_the_calls_result(

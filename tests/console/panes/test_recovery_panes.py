@@ -903,6 +903,8 @@ async def test_a_model_that_fails_has_a_ladder_of_its_own() -> None:
         "  step 1 ✗──✗",
         "  now the model is called again · if that does not help, you are asked",
     ]
+    narrow = (await text_at(IncidentStrip, story, (60, 20))).split("\n")
+    assert narrow[-1] == "  now: retry · next: you are asked"
 
 
 async def test_replies_that_break_the_form_have_a_ladder_of_their_own() -> None:

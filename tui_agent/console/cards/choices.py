@@ -85,16 +85,17 @@ class Choices(Widget, can_focus=True):
         self._letter = ""
         """It marks its choice, and is the beginning of a text if more is typed."""
         self._rows = 0
+        self._room = 0
         self._places: list[ChipPlace] = []
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return height(self._laid_out(width)[1])
 
-    def fit(self, rows: int, width: int) -> int:
+    def fit(self, rows: int, width: int, room: int = 0) -> int:
         """Take at most so many rows if that can be: labels are shortened, then left out. Gives the rows that
-        are needed.
+        are needed. `room`: rows that nothing else needs, on which all labels are long if they fit.
         """
-        self._rows = rows
+        self._rows, self._room = rows, room
         self.refresh(layout=True)
         return height(self._laid_out(width)[1])
 
@@ -142,15 +143,17 @@ class Choices(Widget, can_focus=True):
         self.refresh()
 
     def _laid_out(self, width: int) -> tuple[list[str], list[ChipPlace]]:
-        """Give labels and places on as few lines as can be: labels are short, the rare ones are left out, and if the
+        """Give labels and places: long labels where there is room, else on as few lines as can be. Labels are short, the rare ones are left out, and if the
         rows are too few, labels are cut, then left out.
         """
         long = [choice.label for choice in self.choices]
         short = [choice.short or choice.label for choice in self.choices]
         brief = self._lengths(short, width)
         usual = [0 if choice.rare else length for choice, length in zip(self.choices, brief, strict=True)]
-        tried = [(long, flow(self._lengths(long, width), width)), (short, flow(brief, width))]
-        tried += [(short, flow(usual, width))]
+        full = flow(self._lengths(long, width), width)
+        if height(full) <= self._room:
+            return long, full
+        tried = [(long, full), (short, flow(brief, width)), (short, flow(usual, width))]
         best = min(tried, key=lambda one: height(one[1]))
         if not self._rows or height(best[1]) <= self._rows:
             return best

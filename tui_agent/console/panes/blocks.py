@@ -461,7 +461,7 @@ def _outcome(entry: entries.OutcomeEntry, width: int, context: BlockContext) -> 
         if width_of(added) <= width:
             rows[-1] = added
         else:
-            rows.append((Span(part, f"muted{back}"),))
+            rows.append((Span(f"  {part}", f"muted{back}"),))
     lines: list[Line] = [(Span("━" * width, sign.role),)]
     lines.extend((*line, Span("", back.strip())) for row in rows for line in wrap_spans(row, width))
     if entry.reason and NOT_COMPLETED not in entry.answer:

@@ -57,6 +57,7 @@ class FleetScreen(DashboardScreen):
         & > Static { height: 1; padding: 0 1; background: $panel; }
         & > #board-head { background: $background; color: $text-muted; }
         & > #board-foot { background: $background; color: $text-muted; }
+        & > #board-head, & > #board-foot { text-wrap: nowrap; text-overflow: ellipsis; }
         & > BoardList { height: 1fr; padding: 0 1; scrollbar-gutter: auto; }
     }
     """

@@ -417,10 +417,13 @@ def _model_ladder(state: RunState, incident: Incident, width: int) -> Line:
         for rule in order
         if rule in rules and (here not in order or order.index(rule) > order.index(here))
     ]
-    words = [f"now {MODEL_LADDER[here].happens}"] if here in MODEL_LADDER else []
-    if after:
-        words.append(f"if that does not help, {MODEL_LADDER[after[0]].happens}")
-    return clip((Span("  "), Span(" · ".join(words), "warn")), width)
+    now, then = MODEL_LADDER.get(here), MODEL_LADDER[after[0]] if after else None
+    forms = [
+        [f"now {now.happens}" if now else "", f"if that does not help, {then.happens}" if then else ""],
+        [f"now: {now.word}" if now else "", f"next: {then.word}" if then else ""],
+    ]
+    lines = [(Span("  "), Span(" · ".join(filter(None, words)), "warn")) for words in forms]
+    return clip(next((line for line in lines if width_of(line) <= width), lines[-1]), width)
 
 
 def _rungs(

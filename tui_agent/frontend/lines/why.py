@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tui_agent.frontend.lines.glyphs import LEVELS
-from tui_agent.frontend.lines.styled import Line, Span, clip, pad, width_of, wrap, wrap_spans
+from tui_agent.frontend.lines.styled import Line, Span, clip, pad, squeezed, width_of, wrap, wrap_spans
 from tui_agent.terminal_text import one_line, sanitize
 
 if TYPE_CHECKING:
@@ -98,7 +98,9 @@ def _section(title: str, beside: str, width: int) -> Iterator[Line]:
 
 
 def _text(text: str, width: int, style: str, indent: int = 0, longest: int = LONGEST) -> Iterator[Line]:
-    lines = wrap(sanitize(text).strip("\n"), max(8, width - indent)) if text.strip() else []
+    room = max(8, width - indent)
+    shown = "\n".join(squeezed(line, room) for line in sanitize(text).strip("\n").split("\n"))
+    lines = wrap(shown, room) if text.strip() else []
     left_out = len(lines) - longest
     if left_out > 1:
         half = longest // 2
