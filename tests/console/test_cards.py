@@ -1245,7 +1245,7 @@ async def test_a_question_shows_where_the_error_is_and_all_its_choices_and_a_key
 async def test_choices_have_their_words_in_full_where_nothing_else_needs_the_rows(
     question: str, words: tuple[str, ...]
 ) -> None:
-    async with live((60, 20)) as console:
+    async with live((96, 24)) as console:
         console.session.start()
         console.escalate(question=question)
         await console.card_takes_keys()
