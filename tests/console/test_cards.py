@@ -559,7 +559,7 @@ async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_
         assert "bash: every command, whatever it does" in console.shown()
         await console.press("c", "enter", "c", "enter")
         assert "● a, w and g allow bash(make *)" in console.shown()
-        assert 'a all "make …" this session' in console.shown()
+        assert 'a all "make …" till the end of the session' in console.shown()
         assert "a until the session ends, w in this folder for good, g in every folder" in console.shown()
         await console.choose("g")
         await console.until(asked.done)

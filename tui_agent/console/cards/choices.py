@@ -93,7 +93,7 @@ class Choices(Widget, can_focus=True):
 
     def fit(self, rows: int, width: int, room: int = 0) -> int:
         """Take at most so many rows if that can be: labels are shortened, then left out. Gives the rows that
-        are needed. `room`: rows that nothing else needs, on which all labels are long if they fit.
+        are needed. `room`: rows that nothing else needs, on which labels are long if no choice is rare.
         """
         self._rows, self._room = rows, room
         self.refresh(layout=True)
@@ -143,15 +143,15 @@ class Choices(Widget, can_focus=True):
         self.refresh()
 
     def _laid_out(self, width: int) -> tuple[list[str], list[ChipPlace]]:
-        """Give labels and places: long labels where there is room, else on as few lines as can be. Labels are short, the rare ones are left out, and if the
-        rows are too few, labels are cut, then left out.
+        """Give labels and places: long labels where there is room, else on as few lines as can be. Then labels are
+        short, the rare ones are left out, and if the rows are too few, labels are cut, then left out.
         """
         long = [choice.label for choice in self.choices]
         short = [choice.short or choice.label for choice in self.choices]
         brief = self._lengths(short, width)
         usual = [0 if choice.rare else length for choice, length in zip(self.choices, brief, strict=True)]
         full = flow(self._lengths(long, width), width)
-        if height(full) <= self._room:
+        if height(full) <= self._room and not any(choice.rare for choice in self.choices):
             return long, full
         tried = [(long, full), (short, flow(brief, width)), (short, flow(usual, width))]
         best = min(tried, key=lambda one: height(one[1]))
