@@ -770,6 +770,19 @@ async def test_a_reason_that_comes_faster_than_its_field_opens_is_whole() -> Non
             await console.until(lambda: console.card is None)
 
 
+@pytest.mark.parametrize("reason", ["", "no, use pip"])
+async def test_enter_counts_when_it_comes_faster_than_the_field_of_a_reason_opens(reason: str) -> None:
+    async with live() as console:
+        console.session.start()
+        asked = await console.card_for(console.ask())
+        await console.time_passes(1.0)
+        for letter in reason or "n":
+            console.app.post_message(Key({" ": "space"}.get(letter, letter), letter))
+        console.app.post_message(Key("enter", "\r"))
+        await console.until(asked.done)
+        assert (asked.result().decision, asked.result().reason) == ("deny", reason)
+
+
 @pytest.mark.parametrize(("key", "quiet", "prompt"), [("y", 1.0, ""), ("n", 1.0, ""), ("y", 0.9, "")])
 async def test_yes_and_no_act_at_once_on_an_approval_that_stood_for_a_second(
     key: str, quiet: float, prompt: str
@@ -1235,6 +1248,24 @@ async def test_a_question_shows_where_the_error_is_and_all_its_choices_and_a_key
         assert "_run_module_as_main" not in lines
         await console.choose("down", "t")
         await console.until(lambda: any("_run_module_as_main" in text_of(line) for line in body.lines))
+
+
+async def test_a_card_is_whole_and_in_its_place_from_its_first_frame_on() -> None:
+    async with live((98, 30)) as console:
+        console.session.start()
+        await console.until(lambda: "step 1" in console.shown())
+        console.ask(place="~/shop", preview="make all")
+        frames: list[str] = []
+        while not console.in_card:
+            await asyncio.sleep(0)
+            if "Allow bash?" in (shown := console.shown()) and shown not in frames:
+                frames.append(shown)
+                console.app.time += 1.0
+        places = {next(n for n, row in enumerate(frame.splitlines()) if "Allow" in row) for frame in frames}
+        assert len(places) == 1, frames
+        for frame in frames:
+            assert "│ make all " in frame
+            assert "more line" not in frame
 
 
 @pytest.mark.parametrize(

@@ -101,13 +101,16 @@ class AnswerField(TextField):
         self.value = key
         self.marking = key
 
+    def enter(self) -> None:
+        """Take the choice that is marked, or send the text."""
+        marked = self.marking and self.text == self.marking
+        self.post_message(self.Confirmed(self.take_mark()) if marked else self.Submitted(self.value))
+
     async def _on_key(self, event: events.Key) -> None:
         """Mark by the key of a choice; Enter takes it, or sends the text. Keys that lead out are the card's."""
         key = "" if "alt+" in event.key else event.character or ""
         if event.key == "enter":
-            marked = self.marking and self.text == self.marking
-            done = self.Confirmed(self.take_mark()) if marked else self.Submitted(self.value)
-            self.post_message(done)
+            self.enter()
         elif event.key in NEW_LINE_KEYS:
             self.insert("\n")
         elif key in self._keys and event.is_printable and not self.text:

@@ -122,6 +122,12 @@ class ApprovalCard(Card):
             event.prevent_default()
             self.query_one(AnswerField).write(event.text)
 
+    def on_choices_entered(self, event: Choices.Entered) -> None:
+        """Enter behind it, before its field has the keys."""
+        event.stop()
+        if self.has_class("-denying"):
+            self.query_one(AnswerField).enter()
+
     def on_answer_field_marked(self, event: AnswerField.Marked) -> None:
         """Text that was typed behind the letter is the reason, with the letter."""
         event.stop()

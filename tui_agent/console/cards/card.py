@@ -126,7 +126,7 @@ class Card(Vertical):
         if self._marked is not None and self.has_focus_within:
             self.border_subtitle = self._mark_hint(self._marked)
             return
-        left = next((body.unseen for body in self.query(CardBody) if body.display), 0)
+        left = next((body.below for body in self.query(CardBody) if body.display), 0)
         hint = self.way_back() if self._hint is WAY_BACK else self._hint
         if left:
             more = Content.styled(f"↓ {counted(left, 'more line')}  ", "$muted")
@@ -182,8 +182,9 @@ class Card(Vertical):
         """The widget that takes the focus when the card is entered."""
         return self.query_one(Choices)
 
-    def fit(self, rows: int, width: int) -> None:
-        """Give the subject the rows that fields and choices leave of `rows`; it scrolls.
+    def fit(self, rows: int, width: int) -> int:
+        """Give the subject the rows that fields and choices leave of `rows`; it scrolls. Gives the rows of the whole
+        card.
 
         `width`: of the card with its frame, which has none of its own in a tab that is not shown.
         """
@@ -200,10 +201,12 @@ class Card(Vertical):
             field.styles.max_height = most = max(1, min(MOST_ROWS, rows // 4))
             fixed += min(most, field.rows) - 1 if field.display else 0
         body.space_out(not tight)
-        body.allow(max(1, rows - fixed))
+        taken = fixed + body.allow(max(1, rows - fixed), inner)
         for editor in self.query(ArgumentsEditor):
             editor.fit(rows - (1 if bare else 2))
+        self._show_hint()
         self.call_after_refresh(self._show_hint)
+        return taken
 
     async def update_subject(self) -> bool:
         """Show what the operator himself changed in the subject, if he did; nothing else in it ever changes."""

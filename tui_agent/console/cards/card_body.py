@@ -66,10 +66,15 @@ class CardBody(LinePane, can_focus=False):
         self.rewrite(passages)
         self.remark(remarks)
 
-    def allow(self, rows: int) -> None:
-        """Take at most so many rows; what an older layout shows below them does not count as seen."""
+    def allow(self, rows: int, width: int) -> int:
+        """Take at most so many rows of `width` cells; what an older layout shows below them does not count as seen.
+        The lines are there before the first frame has a size for them. Gives the rows that are taken.
+        """
         self._rows = rows
         self.styles.max_height = rows
+        self.lines = self.draw(width - self.scrollbar_size_vertical, 0)
+        self._strips.clear()
+        return min(rows, len(self.lines))
 
     def rewrite(self, passages: Iterable[Passage]) -> None:
         """Show another text; not for the subject of a card."""
@@ -99,6 +104,12 @@ class CardBody(LinePane, can_focus=False):
         left = self._below(len(self.lines))
         self._seen = self._seen or left <= 0
         return 0 if self._seen else max(1, left)
+
+    @property
+    def below(self) -> int:
+        """Lines below the rows that are allowed; 0 once the end has been on the screen."""
+        left = len(self.lines) - self.scroll_offset.y - self._rows
+        return max(0, left) if self._rows and self.unseen else 0
 
     @property
     def subject_unseen(self) -> bool:

@@ -212,7 +212,6 @@ class CardHost(Foot):
         self._card = card
         card.stood_quiet = self.stood_quiet
         self._shown_at = self._clock()
-        self.add_class("-open")
         if card.wants_focus:
             card.hint(enter_hint())
         await self.mount(card)
@@ -228,10 +227,13 @@ class CardHost(Foot):
         if had_focus:
             self.post_message(self.Left())
 
-    def fit(self, rows: int, width: int) -> None:
-        """Fit the card into `rows`, which it shares with the conversation."""
-        if self.card is not None:
-            self.card.fit(rows - KEPT if rows > LOW else rows, width)
+    def fit(self, rows: int, width: int) -> int:
+        """Fit the card into `rows`, which it shares with the conversation, and show it. Gives the rows that it takes."""
+        if self.card is None:
+            return 0
+        taken = self.card.fit(rows - KEPT if rows > LOW else rows, width)
+        self.add_class("-open")
+        return taken
 
     def stood_quiet(self) -> bool:
         """True if nothing was typed for a while in which the card was there, and no draft waits to be typed

@@ -51,6 +51,9 @@ class Choices(Widget, can_focus=True):
 
         text: str
 
+    class Entered(Message):
+        """Enter behind such a text, or behind a choice that acted at once, before another field has the keys."""
+
     @dataclass
     class Beyond(Message):
         """The cursor left the choices by their upper (-1) or lower (+1) edge."""
@@ -202,7 +205,9 @@ class Choices(Widget, can_focus=True):
         """A letter marks its choice, Enter takes the chosen one, arrows move, other characters are a text's."""
         step = {"left": -1, "right": 1}.get(event.key)
         if (is_text(event) and self._typed(event)) or self._typed_on:
-            pass  # keys behind a text that was begun here belong to it
+            # Keys behind a text that was begun here belong to it.
+            if event.key == "enter":
+                self.post_message(self.Entered())
         elif event.key == "backspace" and (self._letter or self._off):
             self._off = False
             self.mark("")

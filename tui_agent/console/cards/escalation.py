@@ -156,6 +156,11 @@ class EscalationCard(Card):
         field.focus()
         field.write(event.text)
 
+    def on_choices_entered(self, event: Choices.Entered) -> None:
+        """Enter behind it, before the field has the keys."""
+        event.stop()
+        self.query_one(AnswerField).enter()
+
     def on_answer_field_marked(self, event: AnswerField.Marked) -> None:
         """The choice stands out, and Enter takes it; or what was typed is an answer."""
         event.stop()

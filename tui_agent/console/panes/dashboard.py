@@ -375,6 +375,8 @@ class Dashboard(Vertical):
     def on_card_host_changed(self) -> None:
         """A question comes before the panes if there is no room for both."""
         self.fit(self.app.size)
+        # Its first frame has the card whole and in its place.
+        self._close_up(self._fit_card_host())
         # The frame may keep its size, and then says nothing.
         self.call_after_refresh(self._fit_card_host)
 
@@ -544,17 +546,18 @@ class Dashboard(Vertical):
             self._dragged = None
             self.release_mouse()
 
-    def _fit_card_host(self) -> None:
+    def _fit_card_host(self) -> int:
         room = self._frame.content_region
-        if self._card_host is not None and room.height:
-            self._card_host.fit(room.height, room.width)
+        if self._card_host is None or not room.height:
+            return 0
+        return self._card_host.fit(room.height, room.width)
 
-    def _close_up(self) -> None:
-        """Let a card stand right below a conversation that does not fill its frame."""
+    def _close_up(self, rows: int = 0) -> None:
+        """Let a card stand right below a conversation that does not fill its frame; it has no size yet, but `rows`."""
         conversation, card_host = self.conversation, self._card_host
         if conversation is None or card_host is None:
             return
         conversation.display = not self.asking or self._frame.content_region.height > LOW
         lines = conversation.virtual_size.height
-        room = self._frame.content_region.height - card_host.size.height
+        room = self._frame.content_region.height - (rows or card_host.size.height)
         conversation.styles.height = lines if card_host.has_class("-open") and 0 < lines < room else "1fr"

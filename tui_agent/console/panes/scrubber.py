@@ -140,7 +140,7 @@ class Scrubber(Widget):
 def preset_words(presets: Mapping[str, Level] | None) -> Line:
     """Write what each preset says: `forge guide · gigi asks · …`."""
     if presets is None:
-        return (Span("the presets have not judged this yet", "faint"),)
+        return (Span("the presets have not judged this yet", "muted"),)
     spans: list[Span] = []
     for name, level in presets.items():
         if spans:
