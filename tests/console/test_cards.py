@@ -890,7 +890,7 @@ async def test_what_an_older_layout_shows_below_the_rows_of_a_card_does_not_coun
         await console.card_takes_keys()
         body = console.card.query_one(CardBody)
         await console.until(lambda: body.unseen < 90)
-        body.allow(3)
+        body.allow(3, body.content_width + body.scrollbar_size_vertical)
         assert body.unseen == len(body.lines) - 3
 
 
@@ -1270,7 +1270,7 @@ async def test_a_card_is_whole_and_in_its_place_from_its_first_frame_on() -> Non
 
 @pytest.mark.parametrize(
     ("question", "words"),
-    [("It failed.", ("e edit and retry", "p partial answer")), ("It failed. " * 60, ("e edit", "p partial"))],
+    [("It failed.", ("e edit and retry", "p partial answer")), ("It failed. " * 90, ("e edit", "p partial"))],
     ids=["room", "none"],
 )
 async def test_choices_have_their_words_in_full_where_nothing_else_needs_the_rows(

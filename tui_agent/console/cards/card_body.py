@@ -72,8 +72,12 @@ class CardBody(LinePane, can_focus=False):
         """
         self._rows = rows
         self.styles.max_height = rows
-        self.lines = self.draw(width - self.scrollbar_size_vertical, 0)
-        self._strips.clear()
+        room = width - self.scrollbar_size_vertical
+        lines = self.draw(room, 0)
+        if lines != self.lines:
+            self.lines = lines
+            self._strips.clear()
+            self.virtual_size = Size(room, len(lines))
         return min(rows, len(self.lines))
 
     def rewrite(self, passages: Iterable[Passage]) -> None:
