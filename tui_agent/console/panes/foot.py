@@ -16,6 +16,6 @@ class Foot(Vertical):
         """Something is asked here."""
         raise NotImplementedError
 
-    def fit(self, rows: int, width: int) -> None:
-        """Fit into `rows`, which it shares with the conversation."""
+    def fit(self, rows: int, width: int) -> int:
+        """Fit into `rows`, which it shares with the conversation. Gives the rows that it takes."""
         raise NotImplementedError
