@@ -228,7 +228,7 @@ class CardHost(Foot):
             self.post_message(self.Left())
 
     def fit(self, rows: int, width: int) -> int:
-        """Fit the card into `rows`, which it shares with the conversation, and show it. Gives the rows that it takes."""
+        """Fit the card into `rows`, which it shares with the conversation, and show it. Gives the rows it takes."""
         if self.card is None:
             return 0
         taken = self.card.fit(rows - KEPT if rows > LOW else rows, width)
