@@ -49,6 +49,7 @@ def complains(line: str, programs: set[str]) -> bool:
     return bool(match and program_name(match["program"]) in programs | SHELLS and not HARMLESS.search(line))
 
 
+@lru_cache(maxsize=32)
 def code_and_output(message: str) -> tuple[int | None, str]:
     """The exit code that a failure's text names, and the output in it, without what frames both."""
     text = message.strip()

@@ -8,7 +8,9 @@ program's own or the content of a file that it printed is the caller's to know.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tui_agent.terminal_text import clipped
 
@@ -46,16 +48,28 @@ def quoted(line: str) -> str:
     return clipped(" ".join(line.strip(" =\t\r").split()), _LONGEST_QUOTE)
 
 
-def _lines(output: str, told_by: tuple[str, ...]) -> list[str]:
+def _lines(output: str, told_by: tuple[str, ...]) -> Sequence[str]:
     """The lines that are looked at; none if no word of `told_by` (lower case) is in any of them."""
+    text, lower = _looked_at(output)
+    return _split(text) if any(word in lower for word in told_by) else ()
+
+
+# Each output is asked about several times, one question after another.
+
+
+@lru_cache(maxsize=4)
+def _looked_at(output: str) -> tuple[str, str]:
+    """The part of an output that is looked at, and the same in lower case."""
     if len(output) > _HEAD + _TAIL:
         output = f"{output[:_HEAD]}\n{output[-_TAIL:]}"
     if "\x1b[" in output:
         output = _COLOUR.sub("", output)
-    lower = output.lower()
-    if not any(word in lower for word in told_by):
-        return []
-    return [line[:_LONGEST_LINE].rstrip() for line in output.split("\n")]
+    return output, output.lower()
+
+
+@lru_cache(maxsize=4)
+def _split(text: str) -> tuple[str, ...]:
+    return tuple([line[:_LONGEST_LINE].rstrip() for line in text.split("\n")])
 
 
 # --- tests ---------------------------------------------------------------------------------------------------
@@ -173,6 +187,8 @@ _BUILD = re.compile(
 )
 
 
+_NAMES_ERROR = re.compile(r"thread '|panic|Exc|fatal|Seg|Un|\[ERR|BUILD|make|F|ERROR|npm|err")
+"""How a line of these two begins: most lines are done with by this alone."""
 _OF_ERRORS = ("traceback", "panic", "exception", "error", "err!", "fault", "unhandled", "fail", "***")
 """Words of which each of these lines, or the head of its traceback, holds at least one."""
 
@@ -189,7 +205,7 @@ def error_in(output: str) -> str:
         elif in_traceback and line and not line.startswith((" ", "\t")):
             in_traceback = False
             found = line
-        elif _PANIC.fullmatch(line) or _BUILD.fullmatch(line):
+        elif _NAMES_ERROR.match(line) and (_PANIC.fullmatch(line) or _BUILD.fullmatch(line)):
             found = line
     return quoted(found)
 

@@ -99,7 +99,8 @@ def judge_by(judges: Sequence[Judge], facts: Iterable[events.Event]) -> None:
 def _inputs(listed: list[events.Event], first: int) -> dict[str, dict[str, JsonValue]]:
     """The arguments of a reply's calls by their ids, as their results have them."""
     inputs: dict[str, dict[str, JsonValue]] = {}
-    for event in itertools.islice(listed, first, None):
+    for place in range(first, len(listed)):
+        event = listed[place]
         kind = type(event)
         if kind is events.IterationFinished or kind is events.ReplyFinished:
             break
