@@ -126,6 +126,54 @@ def kimi_stream() -> Records:
     return [*records, {"role": "assistant", "content": "I gave up."}]
 
 
+def opencode_stream() -> Records:
+    def event(kind: str, second: int, message: str, **part: Any) -> Record:
+        part = {"id": f"part-{second}", "messageID": message, "sessionID": "o", **part}
+        return {"type": kind, "timestamp": milliseconds(second), "sessionID": "o", "part": part}
+
+    records: Records = []
+    for number, did in enumerate(DID):
+        message, second = f"m{number}", 4 * number
+        state: Record = {"status": "completed", "input": did.given, "output": did.text}
+        if did.tool == "bash":
+            state["metadata"] = {"output": did.text, "exit": did.code}
+        elif did.code:
+            state = {"status": "error", "input": did.given, "error": did.text}
+        call = {"type": "tool", "tool": did.tool, "callID": did.key, "state": state}
+        end = {"type": "step-finish", "reason": "tool-calls", "tokens": {"input": 9, "output": 4}, "cost": 0}
+        records.append(event("step_start", second, message, type="step-start"))
+        records.append(event("tool_use", second + 1, message, **call))
+        records.append(event("step_finish", second + 2, message, **end))
+    return [*records, event("text", 40, "m9", type="text", text="I gave up.")]
+
+
+def cline_stream() -> Records:
+    def event(kind: str, second: int, **more: Any) -> Record:
+        return {"ts": at(second), "type": "agent_event", "event": {"type": kind, **more}}
+
+    records: Records = [{"ts": at(0), "type": "hook_event", "hookEventName": "agent_start", "taskId": "k"}]
+    for number, did in enumerate(DID):
+        second = 4 * number
+        name = "run_commands" if did.tool == "bash" else "read_files"
+        about = {"contentType": "tool", "toolName": name, "toolCallId": did.key}
+        told: Record = {"query": "q", "result": did.text, "success": not did.code}
+        told |= {"error": f"Command exited with code {did.code}"} if did.code else {}
+        records += [
+            event("iteration_start", second, iteration=number + 1),
+            event("usage", second, inputTokens=9, outputTokens=4),
+            event("content_start", second + 1, **about, input=did.given),
+            event("content_update", second + 1, **about, update={"stream": "stdout", "chunk": did.text}),
+            event("content_end", second + 2, **about, output=[{"success": True}, told], durationMs=20),
+            event("iteration_end", second + 3, iteration=number + 1),
+        ]
+    records.append(event("iteration_start", 30, iteration=9))
+    for piece, whole in (("I gave ", "I gave "), ("up.", "I gave up.")):
+        records.append(event("content_start", 30, contentType="text", text=piece, accumulated=whole))
+    records.append(event("content_end", 31, contentType="text", text="I gave up."))
+    records.append(event("done", 32, reason="completed", text="I gave up."))
+    return [*records, {"ts": at(33), "type": "run_result", "finishReason": "completed", "text": "I gave up."}]
+
+
 # --- sessions in files of lines -------------------------------------------------------------------------------
 
 
@@ -397,6 +445,8 @@ LINES: dict[str, Callable[[], Records]] = {
     "Codex CLI stream": codex_exec,
     "Gemini CLI stream": gemini_stream,
     "Kimi Code stream": kimi_stream,
+    "OpenCode stream": opencode_stream,
+    "Cline stream": cline_stream,
     "Qwen Code": qwen_code,
     "Kimi Code": kimi_code,
     "pi": pi,

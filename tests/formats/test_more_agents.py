@@ -57,6 +57,8 @@ COUNTS = {
     "Codex CLI stream": (r'"id": "(item_\d)", "type": "(?:command|mcp)', r'"status": "failed"'),
     "Gemini CLI stream": (r'"tool_use".*"tool_id": "(\w+)', r'"status": "error"'),
     "Kimi Code stream": (r'"id": "(c\d)", "type": "function"', r"exit code: [1-9]"),
+    "OpenCode stream": (r'"callID": "(\w+)', r'"exit": [1-9]|"status": "error"'),
+    "Cline stream": (r'"content_start".*"toolCallId": "(\w+)', r'"success": false'),
     "Qwen Code": (r'"functionCall": {"id": "(\w+)', r'Exit Code: [1-9]|"status": "error"'),
     "Kimi Code": (r'"tool.call".*"toolCallId": "(\w+)', r'"isError": true'),
     "pi": (r'"toolCall", "id": "(\w+)', r'"isError": true'),
@@ -96,7 +98,7 @@ def test_every_reader_of_more_agents_is_counted() -> None:
 @pytest.mark.parametrize("name", COUNTS)
 def test_the_task_and_the_answer_are_those_of_the_session(name: str, tmp_path: Path) -> None:
     runs = load_transcripts(more_agents.write(tmp_path, name))
-    without = name in {"Claude Code stream", "Qwen Code stream", "Codex CLI stream", "Kimi Code stream"}
+    without = name.endswith("stream") and name != "Gemini CLI stream"
     assert _tasks(runs)[0] == (
         "(The recording begins without the operator's message.)" if without else "fix it"
     )
@@ -201,6 +203,55 @@ def test_a_failed_call_of_the_model_in_a_stream_is_a_fault(tmp_path: Path) -> No
     (run,) = load_transcripts(path)
     faults = [event.fault.kind for event in run.events if isinstance(event, events.ModelFaulted)]
     assert faults == ["overloaded", "overloaded"]
+
+
+def test_what_broke_in_a_stream_of_opencode_is_a_fault(tmp_path: Path) -> None:
+    error = {"name": "APIError", "data": {"message": "overloaded", "statusCode": 529}}
+    fault = {"type": "error", "timestamp": more_agents.milliseconds(50), "sessionID": "o", "error": error}
+    path = tmp_path / "recording"
+    path.write_text(samples.lines([*more_agents.opencode_stream(), fault, fault]))
+    (run,) = load_transcripts(path)
+    faults = [event.fault.kind for event in run.events if isinstance(event, events.ModelFaulted)]
+    assert faults == ["overloaded", "overloaded"]
+    path.write_text(samples.lines([fault]))
+    with pytest.raises(TranscriptError, match="looks like OpenCode stream, and nothing was said"):
+        load_transcripts(path)
+
+
+@pytest.mark.parametrize(
+    ("event", "kinds", "end"),
+    [
+        ({"type": "error", "error": {"message": "429 rate limit"}}, ["model_faulted"], "model_failed"),
+        ({"type": "error", "error": {"message": "1 tool call(s) failed: [bash] no rule"}}, [], "interrupted"),
+        ({"type": "done", "reason": "aborted", "text": ""}, [], "interrupted"),
+        ({"type": "done", "reason": "mistake_limit", "text": ""}, [], "partial"),
+        ({"type": "notice", "reason": "auto_compaction", "message": "x"}, ["notice"], "interrupted"),
+    ],
+)
+def test_an_event_of_clines_loop_is_what_it_says(
+    event: Any, kinds: list[str], end: str, tmp_path: Path
+) -> None:
+    records = more_agents.cline_stream()[:-6]
+    path = tmp_path / "recording"
+    path.write_text(
+        samples.lines([*records, {"ts": more_agents.at(40), "type": "agent_event", "event": event}])
+    )
+    (run,) = load_transcripts(path)
+    last = next(place for place, one in enumerate(run.events) if isinstance(one, events.IterationFinished))
+    told = [one.type for one in run.events[last:] if one.type in {"model_faulted", "notice"}]
+    ends = [one.outcome for one in run.events if isinstance(one, events.RunFinished)]
+    assert (told, ends) == (kinds, [end])
+
+
+def test_agents_that_cline_started_are_lanes(tmp_path: Path) -> None:
+    inner = more_agents.cline_stream()[1:7]
+    for record in inner:
+        record["event"] |= {"agentId": "a-1", "parentAgentId": "a-0"}
+        if "toolCallId" in record["event"]:
+            record["event"]["toolCallId"] = "in-1"
+    path = tmp_path / "recording"
+    path.write_text(samples.lines([*more_agents.cline_stream(), *inner]))
+    assert [(run.subagent, len(_ends([run]))) for run in load_transcripts(path)] == [(False, 4), (True, 1)]
 
 
 def test_a_run_that_did_not_end_well_is_no_answer(tmp_path: Path) -> None:

@@ -9,7 +9,15 @@ import re
 from tui_agent.formats.importers.reading import Record
 from tui_agent.formats.importers.results import exit_message, failure_in, judged
 from tui_agent.formats.importers.transcript import Call, Result
-from tui_agent.formats.importers.values import content_text, object_at, objects_at, parsed, text_at, value_at
+from tui_agent.formats.importers.values import (
+    content_text,
+    joined,
+    object_at,
+    objects_at,
+    parsed,
+    text_at,
+    value_at,
+)
 
 _LONGEST_OBJECT = 100_000
 _DENIED = ("The user denied this operation", "The user declined", "User has rejected", "The user rejected")
@@ -19,7 +27,7 @@ _FAILED = (
 )
 _EXIT = re.compile(
     r"^\W*(?:the )?(?:command \w+ with )?(?:exit|return) ?(?:code|status)\W{1,3}(-?\d{1,6})\b"
-    r"|^(?:the )?command exited with (?:code )?(-?\d{1,6})\b",
+    r"|^\W*(?:the )?command exited with (?:code )?(-?\d{1,6})\b",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -28,12 +36,10 @@ def result_of_block(call: Call, block: Record, at: float | None) -> Result:
     """How a call has ended, by its block."""
     told = block.get("toolResult")
     if told is None:
-        content = block.get("content")
-        failed = (
-            block.get("is_error") is True
-            or text_at(content, "type").endswith("_error")
-            or any(part.get("success") is False for part in objects_at(block, "content"))  # Cline
-        )
+        content, queries = block.get("content"), objects_at(block, "content")
+        failed = block.get("is_error") is True or text_at(content, "type").endswith("_error")
+        if any("success" in one for one in queries):
+            return _result_of_queries(call, queries, at, failed=failed)
         return result_of_text(call, content_text(content), at, failed=failed)
     if error := text_at(told, "error"):
         return result_of_text(call, error, at, failed=True)
@@ -42,6 +48,18 @@ def result_of_block(call: Call, block: Record, at: float | None) -> Result:
     if text_at(told, "status") not in {"success", "error"}:
         return Result("unknown", text, at)
     return result_of_text(call, text, at, failed=value_at(value, "isError") is True)
+
+
+def _result_of_queries(call: Call, queries: list[Record], at: float | None, *, failed: bool) -> Result:
+    """A call of Cline's, which may ask several things; each says how it ended."""
+    told = []
+    for one in queries:
+        result, error = content_text(one.get("result")), content_text(one.get("error"))
+        told.append(result if error in result else joined(error, result))
+    text = "\n\n".join(filter(None, told))
+    if failed or any(one.get("success") is False for one in queries):
+        return result_of_text(call, text, at, failed=True)
+    return judged(call, text, at, None)
 
 
 def result_of_text(call: Call, text: str, at: float | None, *, failed: bool = False) -> Result:

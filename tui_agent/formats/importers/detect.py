@@ -13,6 +13,7 @@ from tui_agent.formats.importers.antigravity import Antigravity
 from tui_agent.formats.importers.atif import ATIF
 from tui_agent.formats.importers.claude_code import ClaudeCode
 from tui_agent.formats.importers.claude_stream import ClaudeStream, QwenStream
+from tui_agent.formats.importers.cline_stream import ClineStream
 from tui_agent.formats.importers.codex import Codex
 from tui_agent.formats.importers.codex_exec import CodexExec
 from tui_agent.formats.importers.copilot_cli import CopilotCLI
@@ -28,6 +29,7 @@ from tui_agent.formats.importers.mini_swe_agent import MiniSWEAgent
 from tui_agent.formats.importers.mistral_vibe import MistralVibe, MistralVibeStore
 from tui_agent.formats.importers.openai_messages import OpenAIMessages
 from tui_agent.formats.importers.opencode import OpenCode
+from tui_agent.formats.importers.opencode_stream import OpenCodeStream
 from tui_agent.formats.importers.openhands import OpenHands, OpenHandsResults
 from tui_agent.formats.importers.otel_spans import OTelSpans
 from tui_agent.formats.importers.own import OwnSession
@@ -61,6 +63,8 @@ FORMATS: tuple[type[Format], ...] = (
     Crush,
     Goose,
     OpenCode,
+    OpenCodeStream,
+    ClineStream,
     OTelSpans,
     ATIF,
     OpenHands,

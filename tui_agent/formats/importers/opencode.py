@@ -14,9 +14,8 @@ from tui_agent.formats.importers.faults import classified
 from tui_agent.formats.importers.opencode_messages import WholeMessages
 from tui_agent.formats.importers.opencode_results import result_of_error, result_of_output
 from tui_agent.formats.importers.reading import Record, Recording
-from tui_agent.formats.importers.step_reader import used
 from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Result, Said, Transcript, Turn
-from tui_agent.formats.importers.values import count_at, number_at, object_at, objects_at, text_at, time_at
+from tui_agent.formats.importers.values import count_at, object_at, objects_at, text_at, time_at
 
 
 class OpenCode(WholeMessages):
@@ -85,10 +84,7 @@ class OpenCode(WholeMessages):
         turn = self._turns[key]
         turn.model = text_at(row, "modelID")
         self.transcript.model = turn.model or self.transcript.model
-        turn.finish_reason = text_at(row, "finish").replace("tool-calls", "")
-        turn.cost = number_at(row, "cost") or None
-        used(turn, object_at(row, "tokens"), "input", "output")
-        self.touch(turn)
+        self.spent(turn, row)
         self._broke(key, object_at(row, "error"), at)
 
     def _broke(self, key: str, error: Record, at: float | None) -> None:

@@ -68,17 +68,21 @@ class WholeMessages(Format):
             )
             for kind in ("text", "reasoning")
         )
-        turn.finish_reason = text_at(row, "finish").replace("tool-calls", "")
-        turn.cost = number_at(row, "cost") or None
-        used(turn, object_at(row, "tokens"), "input", "output")
         turn.calls.clear()
         for part in content:
             if part.get("type") == "tool":
                 self._call(turn, part)
-        self.touch(turn)
+        self.spent(turn, row)
         error = object_at(row, "error")
         if error and self._first(key):
             self._reply_broke(error, at)
+
+    def spent(self, turn: Turn, told: Record, reason: str = "finish") -> None:
+        """A reply has ended: why, in the field of this name, its cost and its tokens."""
+        turn.finish_reason = text_at(told, reason).replace("tool-calls", "")
+        turn.cost = number_at(told, "cost") or None
+        used(turn, object_at(told, "tokens"), "input", "output")
+        self.touch(turn)
 
     def _reply_broke(self, error: Record, at: float | None) -> None:
         if "abort" in text_at(error, "type") or "interrupt" in text_at(error, "type"):
