@@ -17,7 +17,7 @@ from tui_agent.agents.dialect import (
     permission,
 )
 from tui_agent.agents.headless import Headless, words
-from tui_agent.formats.importers.kimi_code import result_of_output
+from tui_agent.formats.importers.kimi_results import result_of_output
 from tui_agent.formats.importers.transcript import Call, Result
 from tui_agent.formats.importers.values import content_text, text_at
 

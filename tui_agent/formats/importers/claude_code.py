@@ -17,6 +17,7 @@ from typing import Any
 
 from tui_agent import untrusted_files
 from tui_agent.core.events import FailureKind
+from tui_agent.formats.importers.block_results import result_of_block
 from tui_agent.formats.importers.claude_tree import Tree, is_message
 from tui_agent.formats.importers.faults import classified
 from tui_agent.formats.importers.reading import Record, Recording
@@ -257,7 +258,7 @@ class ClaudeCode(Format):
         turn.text = joined(turn.text, text_at(message, "content"))
         origin = text_at(record, "forkedFrom", "sessionId")
         for block in objects_at(message, "content"):
-            self._block(turn, block)
+            self._block(turn, block, _at(record))
             if origin and (call := text_at(block, "id")):
                 self.transcript.copied[call] = origin
         turn.finish_reason = text_at(message, "stop_reason") or turn.finish_reason
@@ -265,7 +266,7 @@ class ClaudeCode(Format):
         if turn is not self.last:
             self.touch(turn)
 
-    def _block(self, turn: Turn, block: Record) -> None:
+    def _block(self, turn: Turn, block: Record, at: float | None) -> None:
         match block.get("type"):
             case "text":
                 turn.text = joined(turn.text, text_at(block, "text"))
@@ -279,6 +280,8 @@ class ClaudeCode(Format):
                     self.call(turn, key, text_at(block, "name"), given)
                     if prompt := text_at(given, "prompt"):
                         self._prompts[prompt] = key
+            case str(kind) if kind.endswith("_tool_result"):  # of a call that the server ran
+                self.end(text_at(block, "tool_use_id"), result_of_block, block, at)
             case other:
                 self.report.skip(f"assistant block {other if isinstance(other, str) else '?'}")
 

@@ -9,7 +9,7 @@ from tui_agent.formats.importers.block_results import result_of_block
 from tui_agent.formats.importers.faults import classified
 from tui_agent.formats.importers.reading import Record
 from tui_agent.formats.importers.step_reader import Format, used
-from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Remarked, Result, Turn
+from tui_agent.formats.importers.transcript import Call, Faulted, Remarked, Result, Turn
 from tui_agent.formats.importers.values import content_text, number_at, object_at, text_at, time_at
 
 _KINDS = frozenset(
@@ -26,11 +26,6 @@ class ClineStream(Format):
     """One conversation, and a lane for each agent that it started."""
 
     name = "Cline stream"
-
-    def __init__(self, report: ImportReport) -> None:
-        super().__init__(report)
-        self._begins = True
-        """An iteration has begun: what comes is of no earlier reply."""
 
     @classmethod
     def knows(cls, record: Record) -> bool:
@@ -54,13 +49,13 @@ class ClineStream(Format):
     def _event(self, event: Record, at: float | None) -> None:
         match event.get("type"):
             case "iteration_start":
-                self._begins = True
+                self.begins = True
             case "content_start" | "content_end" if event.get("contentType") == "tool":
                 self._call(event, at)
             case "content_start" | "content_end":
-                self._text(self._reply(at), event)
+                self._text(self.open_turn(at), event)
             case "usage":
-                turn = self._reply(at)
+                turn = self.open_turn(at)
                 used(turn, event, "inputTokens", "outputTokens")
                 turn.cost = number_at(event, "cost") or None
             case "notice" if "compaction" in text_at(event, "reason"):
@@ -76,10 +71,6 @@ class ClineStream(Format):
             case kind:
                 self.not_known(kind, event)
 
-    def _reply(self, at: float | None) -> Turn:
-        begins, self._begins = self._begins, False
-        return self.turn(at, model=self.transcript.model) if begins else self.open_turn(at)
-
     def _text(self, turn: Turn, event: Record) -> None:
         """Pieces come with all that came before them, and the whole at the end."""
         if event.get("contentType") == "reasoning":
@@ -90,7 +81,7 @@ class ClineStream(Format):
     def _call(self, event: Record, at: float | None) -> None:
         key = text_at(event, "toolCallId")
         if key not in self.calls:
-            self.call(self._reply(at), key, text_at(event, "toolName"), event.get("input"))
+            self.call(self.open_turn(at), key, text_at(event, "toolName"), event.get("input"))
         if event.get("type") == "content_end":
             self.end(key, _result, event, at)
 

@@ -43,6 +43,8 @@ from tui_agent.formats.importers.values import (
 )
 
 _ADDED = "text added by Codex"
+_OPERATORS = {"userShell", "user_shell"}
+"""Whose commands are those that the operator typed."""
 _ENVELOPES = {"session_meta", "response_item", "event_msg", "turn_context", "compacted"}
 _CALLS = {"function_call", "local_shell_call", "custom_tool_call", "web_search_call", "tool_search_call"}
 _BESIDE = {
@@ -304,7 +306,10 @@ class Codex(Format):
         running = [of for of, script in self.scripts.items() if not script.over]
         both = [of for of in named if of in running]
         of = next(iter((both or running)[:1] or named[-1:]), "")
-        if not of or any(key in script.ran for script in self.scripts.values()):
+        again = any(key in script.ran for script in self.scripts.values())
+        if not of or again:
+            if not again and text_at(item, "source") not in _OPERATORS:
+                self.lose_result()
             self.leave_out(f"event_msg item_completed {text_at(item, 'type')}")
             return
         turn, script_call = self.calls[of]

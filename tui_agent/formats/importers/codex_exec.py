@@ -5,6 +5,7 @@ Calls that Codex refused before they ran (of a tool that it does not have) are i
 
 from __future__ import annotations
 
+import re
 import shlex
 from contextlib import suppress
 from dataclasses import replace
@@ -19,7 +20,6 @@ from tui_agent.formats.importers.values import (
     code_at,
     content_text,
     count_at,
-    joined,
     object_at,
     objects_at,
     text_at,
@@ -28,6 +28,7 @@ from tui_agent.formats.importers.values import (
 
 _MOMENTS = frozenset({"item.started", "item.updated", "item.completed"})
 _GIVEN = ("changes", "query", "prompt")
+_DROPPED = re.compile(r"\bdropped (\d{1,6}) events\b")
 _CALLS = frozenset({"command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call"})
 
 
@@ -39,14 +40,12 @@ class CodexExec(Format):
     def __init__(self, report: ImportReport) -> None:
         super().__init__(report)
         self._spent = [0, 0]
-        self._begins = False
-        """A turn has begun: what comes is of no earlier reply."""
 
     @classmethod
     def knows(cls, record: Record) -> bool:
         """The start of a thread, or an item."""
         return (record.get("type") == "thread.started" and "thread_id" in record) or (
-            text_at(record, "type") in _MOMENTS and "type" in object_at(record, "item")
+            text_at(record, "type") in _MOMENTS and "type" in _item(record)
         )
 
     def take(self, record: Record) -> None:
@@ -55,14 +54,14 @@ class CodexExec(Format):
                 self.about(record, id="thread_id")
                 self.calls.clear()  # a thread that is resumed counts its items anew
             case "turn.started":
-                self._begins = True
+                self.begins = True
             case "turn.completed":
                 self._used(object_at(record, "usage"))
             case "turn.failed" | "error":
                 words = text_at(record, "error", "message") or text_at(record, "message")
                 self.add(Faulted(classified(words)))
             case str(kind) if kind in _MOMENTS:
-                self._item(object_at(record, "item"), over=kind == "item.completed")
+                self._item(_item(record), over=kind == "item.completed")
             case kind:
                 self.not_known(kind, record)
 
@@ -79,32 +78,34 @@ class CodexExec(Format):
         match item.get("type"):
             case str(kind) if kind in _CALLS:
                 self._call(item, over=over)
-            case "agent_message" | "reasoning" if over:
-                self._text(item)
+            case "agent_message" | "assistant_message" if over:
+                self.open_turn(None).say(text_at(item, "text"))
+            case "reasoning" if over:
+                self.open_turn(None).say(reasoning=text_at(item, "text"))
             case "error":
-                self.add(Remarked(text_at(item, "message"), None, "warning"))
-            case "todo_list" | "agent_message" | "reasoning":
+                self._warned(text_at(item, "message"))
+            case "todo_list" | "agent_message" | "assistant_message" | "reasoning":
                 self.leave_out(item.get("type"))
             case kind:
                 self.not_known(kind, item)
 
-    def _reply(self) -> Turn:
-        begins, self._begins = self._begins, False
-        return self.turn(None) if begins else self.open_turn(None)
-
-    def _text(self, item: Record) -> None:
-        turn, text = self._reply(), text_at(item, "text")
-        if item.get("type") == "reasoning":
-            turn.reasoning = joined(turn.reasoning, text)
-        else:
-            turn.text = joined(turn.text, text)
+    def _warned(self, message: str) -> None:
+        if dropped := _DROPPED.search(message):
+            self.report.dropped += int(dropped[1])
+        self.add(Remarked(message, None, "warning"))
 
     def _call(self, item: Record, *, over: bool) -> None:
         key = text_at(item, "id")
         if key not in self.calls:
-            self.call(self._reply(), key, _name(item), _given(item))
+            self.call(self.open_turn(None), key, _name(item), _given(item))
         if over:
             self.end(key, _result, item)
+
+
+def _item(record: Record) -> Record:
+    """The item of a record, whose kind stood under another name at first (0.40)."""
+    item = object_at(record, "item")
+    return {"type": item["item_type"], **item} if "item_type" in item else item
 
 
 def _name(item: Record) -> str:
@@ -127,9 +128,9 @@ def _given(item: Record) -> Any:
 def _script(command: str) -> str:
     """What the model wrote, of a command that its shell was given."""
     with suppress(ValueError):
-        words = shlex.split(command)
-        if len(words) == 3 and words[1] in {"-c", "-lc"}:
-            return words[2]
+        match shlex.split(command):
+            case [_, "-c" | "-lc", script]:
+                return script
     return command
 
 
@@ -143,9 +144,8 @@ def _result(call: Call, item: Record) -> Result:
         return exited(call, text, None, code)
     if error or status == "failed":
         return judged(call, text, None, text or "failed")
-    if item.get("type") == "command_execution":  # left behind when the turn ended
-        return Result("unknown", text)
-    if status != "completed" and item.get("type") != "web_search":
+    left_behind = item.get("type") == "command_execution"  # when the turn ended
+    if left_behind or (status != "completed" and item.get("type") != "web_search"):
         return Result("unknown", text)
     paths = tuple(text_at(change, "path") for change in objects_at(item, "changes"))
     result = judged(call, text, None, None)

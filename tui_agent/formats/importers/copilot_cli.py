@@ -25,6 +25,13 @@ from tui_agent.formats.importers.values import (
 _BEHIND = re.compile(r'\n<shellId: [^\n]* exit code \d+>.*|\n\nTool "\S+" \w+\. Additional .*', re.DOTALL)
 """The lines behind a command's output: its end, and the words of hooks."""
 
+_BESIDE = re.compile(
+    r"(?:assistant\.(?!message$)|session|hook|subagent|permission|user_input|elicitation|external_tool|command|skill"
+    r"|exit_plan_mode|mcp|sampling|pending_messages|capabilities|tools|extensions|model|telemetry)[._]"
+    r"|(?:system\.notification|tool\.(?:execution_(?:start|progress|partial_result)|user_requested))\Z"
+)
+"""Events beside the conversation, and pieces of what comes whole."""
+
 
 class CopilotCLI(Format):
     """The session, and a lane for each sub-agent."""
@@ -71,7 +78,8 @@ class CopilotCLI(Format):
             case "session.compaction_complete":
                 self.compacted(at)
             case kind:
-                self.leave_out(kind, "event without a type")
+                known = _BESIDE.match(text_at(record, "type"))
+                self.leave_out(kind) if known else self.not_known(kind, record)
 
     def _reply(self, data: Record, at: float | None) -> None:
         text, reasoning = content_text(data.get("content")), text_at(data, "reasoningText")

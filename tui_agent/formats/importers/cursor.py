@@ -78,8 +78,10 @@ class Cursor(Format):
                 turn.text = joined(turn.text, content_text(block))
             elif kind == "thinking":
                 turn.reasoning = joined(turn.reasoning, text_at(block, "thinking"))
-            else:
+            elif kind in {"image", "redacted", "redacted_thinking"}:
                 self.report.skip(f"block {kind}")
+            else:
+                self.report.lose(f"block {kind}")
 
     def _leave_open_calls(self) -> None:
         turn = next((step for step in reversed(self.transcript.steps) if isinstance(step, Turn)), None)

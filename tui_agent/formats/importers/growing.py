@@ -23,6 +23,8 @@ from tui_agent.formats.importers.reading import (
     DOCUMENT_FILE,
     LINE_FILES,
     MAX_LINE,
+    OPENING,
+    UTF_16,
     Allowance,
     CompressedFile,
     Document,
@@ -32,6 +34,7 @@ from tui_agent.formats.importers.reading import (
     Recording,
     Source,
     TextFile,
+    WideFile,
     is_database,
 )
 from tui_agent.formats.importers.step_reader import Format
@@ -74,7 +77,10 @@ def source_of(path: Path, within: Path | None = None) -> Source:
         return LineFile(path / lines, path) if lines and kind is EventFiles else kind(path)
     if path.name.endswith(COMPRESSED):
         return CompressedFile(path, within=within)
-    head = untrusted_files.head(path, 4_096, within).removeprefix(BOM).lstrip()
+    head = untrusted_files.head(path, 4_096, within)
+    if head.startswith(UTF_16):
+        return WideFile(path, within=within)
+    head = head.removeprefix(BOM).lstrip()
     if head.startswith(MAGIC):
         return Archive(path, within)
     if head.startswith(HEADING):
@@ -82,6 +88,10 @@ def source_of(path: Path, within: Path | None = None) -> Source:
     if head[:1] == b"[" or (head[:1] == b"{" and not _first_line_is_object(path, within)):
         return Document(path, within)
     if head and head[:1] != b"{":
+        if b'\n{"' in head:
+            return LineFile(path, within=within)  # behind a word of the program that wrote it
+        if OPENING.match(head):
+            return Document(path, within)
         kind_of = "binary data" if b"\0" in head or not _is_text(head) else "text"
         why = f"it begins with {kind_of}, not with JSON."
         raise TranscriptError(path, why, "Name a .json, .jsonl or .traj file of a recorded session.", 1)

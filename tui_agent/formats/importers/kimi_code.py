@@ -6,7 +6,6 @@ over. The agents that the main one started have files of their own beside its fo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +13,12 @@ from typing import Any
 
 from tui_agent import untrusted_files
 from tui_agent.formats.importers.faults import classified
+from tui_agent.formats.importers.kimi_results import result_of_output
 from tui_agent.formats.importers.reading import Record, Recording
-from tui_agent.formats.importers.results import exited, judged
 from tui_agent.formats.importers.step_reader import Format, used
 from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Result, Said, Turn
 from tui_agent.formats.importers.values import (
     content_text,
-    joined,
     number_at,
     object_at,
     text_at,
@@ -30,13 +28,6 @@ from tui_agent.formats.importers.values import (
 WIRE = "wire.jsonl"
 MAIN = "main"
 _CONTEXT = "context."
-EXITED = re.compile(r"\n?Command failed with exit code: (\d{1,9})\.\s*\Z")
-_DENIED = re.compile(
-    r"\A(?:The user (?:rejected|denied)|Tool call (?:rejected|denied)|Rejected by the user)", re.IGNORECASE
-)
-_REMINDER = re.compile(r"\s*<system-reminder>.*</system-reminder>\s*\Z", re.DOTALL)
-"""Kimi Code's own words behind the output of a call that is repeated."""
-_INTERRUPTED = "Tool execution was interrupted"
 
 
 class KimiCode(Format):
@@ -119,7 +110,8 @@ class KimiCode(Format):
             case "step.begin":
                 self._steps[text_at(event, "uuid")] = self.turn(at, model=self.transcript.model)
             case "content.part":
-                self._part(self._turn(event, at), object_at(event, "part"))
+                part = object_at(event, "part")
+                self._turn(event, at).say(text_at(part, "text"), text_at(part, "think"))
             case "tool.call":
                 turn = self._turn(event, at)
                 self.call(turn, text_at(event, "toolCallId"), text_at(event, "name"), event.get("args"))
@@ -139,13 +131,6 @@ class KimiCode(Format):
         self.touch(turn)
         return turn
 
-    def _part(self, turn: Turn, part: Record) -> None:
-        text = text_at(part, "text") or text_at(part, "think")
-        if part.get("type") == "think":
-            turn.reasoning = joined(turn.reasoning, text)
-        else:
-            turn.text = joined(turn.text, text)
-
     def _undo(self, count: int) -> None:
         """The operator took back so many messages, and what followed them."""
         said = [place for place, step in enumerate(self.transcript.steps) if isinstance(step, Said)]
@@ -157,17 +142,3 @@ def _result(call: Call, told: Record, at: float | None) -> Result:
     seconds = (number_at(told, "durationMs") or 0.0) / 1_000
     result = result_of_output(call, content_text(told.get("output")), failed=told.get("isError") is True)
     return replace(result, at=at, duration=seconds)
-
-
-def result_of_output(call: Call, text: str, *, failed: bool) -> Result:
-    """How a call has ended, by what the model reads of it. `failed`: Kimi Code marks it as a failure."""
-    text = _REMINDER.sub("", text)
-    if not failed:
-        return judged(call, text, None, None)
-    if text.startswith(_INTERRUPTED):
-        return Result("cancelled", text, message="interrupted by the operator")
-    if _DENIED.match(text):
-        return Result("denied", text, message=text)
-    if code := EXITED.search(text):
-        return exited(call, text[: code.start()], None, int(code[1]))
-    return judged(call, text, None, text or "failed")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.faults import rejection_kind
-from tui_agent.formats.importers.kimi_code import EXITED
+from tui_agent.formats.importers.kimi_results import EXITED
 from tui_agent.formats.importers.openai_messages import MessageReader
 from tui_agent.formats.importers.reading import Record
 from tui_agent.formats.importers.results import exited, judged

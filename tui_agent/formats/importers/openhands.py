@@ -38,6 +38,11 @@ _KINDS = {
     "UserRejectObservation", "ConversationStateUpdateEvent",
 }  # fmt: skip
 
+_BESIDE_EVENTS = {
+    "TokenEvent", "LLMCompletionLogEvent", "CondensationRequest", "StreamingDeltaEvent", "HookExecutionEvent",
+}  # fmt: skip
+"""Events beside the conversation."""
+
 
 class OpenHands(Format):
     """Events of one conversation."""
@@ -81,8 +86,10 @@ class OpenHands(Format):
                 self.add(Faulted(classified(message), at))
             case "ConversationStateUpdateEvent":
                 self._state(record)
+            case str(kind) if kind in _BESIDE_EVENTS:
+                self.leave_out(kind)
             case kind:
-                self.leave_out(kind, "event without a kind")
+                self.not_known(kind, record)
 
     def _state(self, record: Record) -> None:
         key = text_at(record, "key")

@@ -8,15 +8,19 @@ replaced or rewritten begins anew. What cannot be a transcript at all raises `Tr
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import os
+import re
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 from tui_agent import installed, untrusted_files
+from tui_agent.formats.importers.damaged_lines import Heads, joined_lines, records_within
 from tui_agent.formats.importers.transcript import TranscriptError
 from tui_agent.formats.importers.values import object_at, parsed
 
@@ -30,6 +34,10 @@ MAX_VALUES = 24_000_000
 """Commas and opening brackets of one session: a value in memory takes up to thirty times its bytes in the file."""
 MAX_EVENT_FILES = 100_000
 """Most files of a folder with a file an event."""
+_MOST_PIECES = 100
+"""Lines into which a record may have been broken."""
+_MOST_JOINS = 100
+"""Lines of a file at which such a record is looked for."""
 _MARK = 256
 """Bytes at the beginning, and before the place that was reached, by which a rewritten file is told."""
 
@@ -40,6 +48,10 @@ DOCUMENT_FILE = "api_conversation_history.json"
 """The file with the messages of a task of Cline, Roo or Kilo, in its folder."""
 COMPRESSED = ".zst"
 BOM = b"\xef\xbb\xbf"
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+"""How text in UTF-16 begins, as PowerShell writes it."""
+OPENING = re.compile(rb"[^\n{}\[\]]{1,200}(?=\{\r?\n)")
+"""The words of a program before the document that it printed."""
 
 
 @dataclass
@@ -173,6 +185,8 @@ class LineFile(_File):
         self._first = b""
         self._last = b""
         self._allowance = Allowance(self.path)
+        self._heads = Heads()
+        self._joins = _MOST_JOINS
 
     def value(self, line: bytes) -> Any:
         """The record in a line; None if there is none, or not yet."""
@@ -198,26 +212,18 @@ class LineFile(_File):
         if self.folder is not None:
             recording.meta = _meta(self.folder / "meta.json")
         file.seek(self._offset)
-        while line := file.readline(MAX_LINE + 1):
-            if len(line) > MAX_LINE:
-                why = f"the line is longer than {MAX_LINE:,} bytes."
-                raise TranscriptError(
-                    self.path, why, "No known recorder writes such lines.", self._number + 1
-                )
+        ahead: deque[bytes] = deque()
+        while line := self._line(file, ahead):
             value = self.value(self._allowance.take(line if self._offset else line.removeprefix(BOM)))
             if not line.endswith(b"\n") and not isinstance(value, dict):
                 recording.torn = bool(line.strip())
                 break
-            self._number += 1
-            self._first = self._first or line[:_MARK]
-            self._offset += len(line)
-            self._last = line[-_MARK:]
-            if self._offset > MAX_FILE:
-                raise TranscriptError(
-                    self.path, f"it has more than {MAX_FILE:,} bytes.", "Split it into smaller files."
-                )
-            if line.strip() or value is not None:
+            self._pass(line)
+            if isinstance(value, dict):
+                self._heads.learn(line)
                 recording.take(value, self._number)
+            elif line.strip():
+                self._damaged(line, file, ahead, recording)
         self._good += len(recording.records)
         self._bad += len(recording.damaged)
         if self._bad > self._good:
@@ -228,6 +234,41 @@ class LineFile(_File):
             recording.document = recording.records[0]
         return recording
 
+    def _line(self, file: IO[bytes], ahead: deque[bytes]) -> bytes:
+        """The next line: one that was looked at before, or one more of the file."""
+        line = ahead.popleft() if ahead else file.readline(MAX_LINE + 1)
+        if len(line) > MAX_LINE:
+            why = f"the line is longer than {MAX_LINE:,} bytes."
+            raise TranscriptError(self.path, why, "No known recorder writes such lines.", self._number + 1)
+        return line
+
+    def _pass(self, line: bytes) -> None:
+        self._number += 1
+        self._first = self._first or line[:_MARK]
+        self._offset += len(line)
+        self._last = line[-_MARK:]
+        if self._offset > MAX_FILE:
+            why = f"it has more than {MAX_FILE:,} bytes."
+            raise TranscriptError(self.path, why, "Split it into smaller files.")
+
+    def _damaged(self, line: bytes, file: IO[bytes], ahead: deque[bytes], recording: Recording) -> None:
+        """Take what can be read of a line that is no record."""
+        number = self._number
+        records, left = records_within(line, self._heads)
+        if left and not records and line.startswith(b'{"') and self._joins:
+            self._joins -= 1
+            while len(ahead) < _MOST_PIECES and (more := file.readline(MAX_LINE + 1)):
+                ahead.append(more)
+            record, pieces = joined_lines((line, *ahead))
+            if record is not None:
+                records, left = [record], False
+                for _ in range(pieces - 1):
+                    self._pass(self._allowance.take(ahead.popleft()))
+        for record in records:
+            recording.take(record, number)
+        if left:
+            recording.damaged.append(number)
+
 
 class TextFile(LineFile):
     """Lines of text, each of which is a record."""
@@ -235,6 +276,19 @@ class TextFile(LineFile):
     def value(self, line: bytes) -> Any:
         """The line as `text`, without its end; None while it has no end."""
         return {"text": line.decode("utf-8", "replace").rstrip("\r\n")} if line.endswith(b"\n") else None
+
+
+class WideFile(LineFile):
+    """Lines of JSON in UTF-16."""
+
+    largest = MAX_DOCUMENT
+
+    def _changed(self, file: IO[bytes], stamp: _Stamp) -> Recording | None:
+        again = bool(self._offset)
+        self._begin()
+        recording = self._read_on(io.BytesIO(file.read().decode("utf-16", "replace").encode()))
+        recording.again = again
+        return recording
 
 
 class CompressedFile(LineFile):
@@ -277,7 +331,7 @@ class Document(_File):
 
     def value(self, file: IO[bytes]) -> Any:
         """What the file holds. Raises `TranscriptError`."""
-        return self.parsed(Allowance(self.path).take(file.read()))
+        return self.parsed(Allowance(self.path).take(OPENING.sub(b"", file.read(), count=1)))
 
     def parsed(self, text: bytes) -> Any:
         """The JSON value of a text. Raises `TranscriptError`."""

@@ -22,6 +22,8 @@ def judged(
     """A call that succeeded (`message` None) or failed, with the kind of failure read from call and message."""
     if message is None:
         return Result("ok", content, at, changed=changed_files(call.name, call.input), duration=seconds)
+    if _MADE_UP.match(message) and len(message) < _LONGEST_MADE_UP:
+        return Result("unknown", content, at, duration=seconds)
     kind = FailureKind.TOOL_EXECUTION
     if call.input is None or message.startswith(_OWN_INVALID):
         kind = FailureKind.INVALID_TOOL_CALL
@@ -30,6 +32,13 @@ def judged(
     return failed(content, at, message, kind, seconds)
 
 
+_MADE_UP = re.compile(
+    r"\W*(?:error: |openclaw\W+)*(?:missing tool result in session history|tool result missing\b"
+    r"|no tool result (?:was )?(?:found|recorded)|.{0,60}\bwas interrupted and did not produce a result)",
+    re.IGNORECASE,
+)
+"""What agents write in place of a result that was lost when they were ended: how the call ended is not known."""
+_LONGEST_MADE_UP = 400
 _OWN_INVALID = "Error: Invalid call of "
 """How our own results of such calls begin; the broken arguments themselves are in no history that is sent."""
 

@@ -57,6 +57,8 @@ class StepReader(ABC):
         self.transcript = transcript or Transcript()
         self.calls: dict[str, tuple[Turn, Call]] = {}
         """Every call by its id, the newest if ids repeat."""
+        self.begins = False
+        """What comes is of no earlier reply."""
 
     @abstractmethod
     def take(self, record: Record) -> None:
@@ -123,8 +125,9 @@ class StepReader(ABC):
         return turn
 
     def open_turn(self, at: float | None) -> Turn:
-        """The newest reply, to which more is added, or a new one if a call of it has ended."""
-        if not isinstance(last := self.last, Turn) or last.results:
+        """The newest reply, to which more is added, or a new one if a call of it has ended, or if one begins."""
+        begins, self.begins = self.begins, False
+        if begins or not isinstance(last := self.last, Turn) or last.results:
             return self.turn(at, model=self.transcript.model)
         self.touch(last)
         return last
@@ -147,10 +150,14 @@ class StepReader(ABC):
             self.ended_as(turn, call, judge(call, *said, **more))
             return
         if call is None:
-            self.report.results += 1
-            self.report.lost_results += 1
+            self.lose_result()
         kind = "result without its call" if call is None else "second result of one call"
         (self.report.skip if self.in_parts else self.leave_out)(kind)
+
+    def lose_result(self) -> None:
+        """Count a result that finds no call."""
+        self.report.results += 1
+        self.report.lost_results += 1
 
     def ended_as(self, turn: Turn, call: Call, result: Result) -> None:
         """The call of the turn has this result, for the first time or anew."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tui_agent.core.events import FailureKind, Fault
-from tui_agent.formats.importers.values import clean, json_text, parse_arguments, plain
+from tui_agent.formats.importers.values import clean, joined, json_text, parse_arguments, plain
 from tui_agent.quantities import counted
 from tui_agent.store.errors import SessionError
 from tui_agent.terminal_text import visible
@@ -113,6 +113,10 @@ class Turn:
     answer: str = ""
     """The final answer that the reply gave by a call."""
 
+    def say(self, text: str = "", reasoning: str = "") -> None:
+        """Add paragraphs."""
+        self.text, self.reasoning = joined(self.text, text), joined(self.reasoning, reasoning)
+
 
 @dataclass(frozen=True)
 class Said:
@@ -208,6 +212,8 @@ class ImportReport:
     """Lines (from 1) that are not JSON or not an object."""
     torn: bool = False
     """The last line was cut off."""
+    dropped: int = 0
+    """Events of which the recorder itself says that it has lost them."""
     rebuilt: int = 0
     """Calls that were made up of their results."""
     remarks: list[str] = field(default_factory=list)
@@ -240,6 +246,8 @@ class ImportReport:
             parts.append(f"{lost} of {counted(self.records, 'record')} are not read")
         if self.lost_results > self.results * _MOST_LOST:
             parts.append(f"{self.lost_results} of {counted(self.results, 'result')} find no call")
+        if self.dropped:
+            parts.append(f"the recorder itself lost {counted(self.dropped, 'event')}")
         if self.unclear * 2 > known:
             parts.append(f"how a call ended is not known for {self.unclear} of {known}")
         return f"Not to be relied on: {', '.join(parts)}." if parts else ""
