@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.formats import agent_records, samples
+from tests.watch import recordings
 from tui_agent.core import events
 from tui_agent.core.fold import fold
 from tui_agent.core.recovery.attempts import AttemptLedger
@@ -95,6 +97,96 @@ def test_calls_and_failures_equal_a_plain_count_of_the_records(name: str, tmp_pa
     runs = _load(tmp_path / f"recording.{suffix}", content)
     assert _counted(runs) == counted
     assert not runs[0].report.loss
+
+
+RAW: dict[str, tuple[str, str]] = {
+    "claude_code": (r'"tool_use", "id": "(\w+)', r'"is_error": true'),
+    "codex": (
+        r'"(?:function|custom_tool|local_shell|web_search)_call", ',
+        r"(?:exited with code|Exit code:) [1-9]|failed to parse|rejected by user",
+    ),
+    "openhands": (r'"ActionEvent"', r'"exit_code": [1-9]|"AgentErrorEvent"|"UserRejectObservation"'),
+    "openhands_results": (
+        r'"action": "(?:run|edit|run_ipython|finish)"',
+        r'"exit_code": [1-9]|"Traceback|"Unknown tool',
+    ),
+    "mini_swe_agent": (r'"command": "', r'"returncode": [1-9]'),
+    "mini_swe_agent_list": (r"```bash", r"<returncode>[1-9]"),
+    "swe_agent": (r'"action": "', r'syntax error|"python [^"]*", "observation": "Traceback'),
+    "mistral_vibe_one_file": (r'"arguments"', r"<tool_error>|<user_cancellation>|returncode: [1-9]"),
+    "tau_bench": (r'"arguments"', r'"content": "Error:'),
+    "openai_messages": (r'"arguments"', r'(?i)"content": "(?:error:|\{\\"exit_code\\": [1-9])'),
+}
+"""By the sample, a call and one that did not succeed in its text."""
+
+
+@pytest.mark.parametrize("name", RAW)
+def test_calls_and_those_that_did_not_succeed_equal_a_plain_count_of_the_text(
+    name: str, tmp_path: Path
+) -> None:
+    path = samples.write(tmp_path, name)
+    call, failure = (re.findall(one, path.read_text()) for one in RAW[name])
+    ends = [end.split()[-1] for end in _ends(load_transcripts(path))]
+    assert (len(ends), ends.count("failed") + ends.count("refused")) == (len(call), len(failure))
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Every object in a recording."""
+    if isinstance(value, dict):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _objects(inner)
+
+
+WATCHED: dict[str, tuple[str, str, str, str]] = {
+    "gemini_cli": ("id", "args", "id", '"status": "error"|Exit Code: [1-9]'),
+    "copilot_cli": ("toolCallId", "arguments", "toolCallId", '"exitCode": [1-9]|"success": false'),
+    "codex": ("call_id", "arguments", "call_id", "exited with code [1-9]|was not executed"),
+    "mistral_vibe_store": ("id", "arguments_json", "call_id", '"returncode": [1-9]|was not executed'),
+    "opencode": ("callID", "state", "callID", '"exit": [1-9]|"status": "error"'),
+    "opencode_2": ("id", "state", "id", '"exit": [1-9]|"status": "error"'),
+    "atif": (
+        "tool_call_id",
+        "function_name",
+        "source_call_id",
+        '"exit_code": [1-9]|is_error": true|"denied"',
+    ),
+}
+"""By the recording: the field of a call's id and one that stands beside it, the field of an ended call's id, and a
+mark of one that did not succeed.
+"""
+
+
+def _recorded(folder: Path, name: str) -> tuple[Path, Any]:
+    """A session as its agent keeps it, and what is in it."""
+    if name.startswith("opencode"):
+        rows = list(recordings.opencode() if name == "opencode" else recordings.opencode_2())
+        recordings.make_database(folder / "opencode.db", 2)
+        for row in rows:
+            recordings.write_row(folder / "opencode.db", row)
+        return folder / "opencode.db", [row[-1] for row in rows]
+    content = recordings.atif() if name == "atif" else recordings.LINES[name]()
+    path = folder / "session"
+    if name == "mistral_vibe_store":
+        (folder / "journal").mkdir()
+        path = folder / "journal" / "0001.jsonl"
+    path.write_text(json.dumps(content) if name == "atif" else samples.lines(content))
+    return (folder if path.parent != folder else path), content
+
+
+@pytest.mark.parametrize("name", WATCHED)
+def test_each_agents_calls_equal_a_plain_count_of_its_objects(name: str, tmp_path: Path) -> None:
+    path, content = _recorded(tmp_path, name)
+    key, beside, ended, mark = WATCHED[name]
+    calls = {one[key] for one in _objects(content) if key in one and beside in one}
+    failed = {
+        one[ended] for one in _objects(content) if ended in one and re.search(mark, json.dumps(one))
+    } & calls
+    ends = [end.split()[-1] for end in _ends(load_transcripts(path))]
+    without = name == "mistral_vibe_store"  # it keeps refusals with its hooks, not with the calls
+    refused = 0 if without else ends.count("refused")
+    assert (len(ends), ends.count("failed") + refused) == (len(calls), len(failed))
+    assert failed
 
 
 @pytest.mark.parametrize("arrangement", ["list", "object", "lines"])

@@ -16,15 +16,7 @@ from tui_agent.formats.importers.reading import Record
 from tui_agent.formats.importers.results import exited, judged
 from tui_agent.formats.importers.step_reader import Format
 from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Remarked, Result, Turn
-from tui_agent.formats.importers.values import (
-    code_at,
-    content_text,
-    count_at,
-    object_at,
-    objects_at,
-    text_at,
-    value_at,
-)
+from tui_agent.formats.importers.values import code_at, content_text, count_at, object_at, objects_at, text_at
 
 _MOMENTS = frozenset({"item.started", "item.updated", "item.completed"})
 _GIVEN = ("changes", "query", "prompt")
@@ -136,7 +128,9 @@ def _script(command: str) -> str:
 
 def _result(call: Call, item: Record) -> Result:
     error, status = content_text(item.get("error")), item.get("status")
-    text = text_at(item, "aggregated_output") or content_text(value_at(item, "result", "content")) or error
+    text = (
+        text_at(item, "aggregated_output") or content_text(object_at(item, "result").get("content")) or error
+    )
     code = code_at(item, "exit_code")
     if status == "declined":
         return Result("denied", text, None, text or "denied by the operator")
