@@ -149,7 +149,7 @@ WATCHED: dict[str, tuple[str, str, str, str]] = {
         "tool_call_id",
         "function_name",
         "source_call_id",
-        '"exit_code": [1-9]|is_error": true|"denied"',
+        r'"exit_code": [1-9]|is_error": true|"content": "Error:',
     ),
 }
 """By the recording: the field of a call's id and one that stands beside it, the field of an ended call's id, and a
