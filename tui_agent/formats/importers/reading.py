@@ -50,7 +50,7 @@ COMPRESSED = ".zst"
 BOM = b"\xef\xbb\xbf"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 """How text in UTF-16 begins, as PowerShell writes it."""
-OPENING = re.compile(rb"[^\n{}\[\]]{1,200}(?=\{\r?\n)")
+OPENING = re.compile(rb"\A[^\n{}\[\]]{1,200}(?=\{\r?\n)")
 """The words of a program before the document that it printed."""
 
 
