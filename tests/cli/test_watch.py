@@ -180,6 +180,8 @@ def test_what_cannot_be_watched_is_said(words: list[str], says: str, no_agent: C
     ("printed", "out", "err", "code"),
     [
         (samples.lines(more_agents.claude_stream()), "■ answered\n", "watching Claude Code stream", 0),
+        (samples.lines(more_agents.opencode_stream()), "■ answered\n", "watching OpenCode stream", 0),
+        (samples.lines(more_agents.cline_stream()), "■ answered\n", "watching Cline stream", 0),
         (samples.lines(more_agents.cursor()), "■ answered\n", "not known for 4 of 4", 1),
         ("", "", "nothing came through the pipe", 2),
         ("hello\n", "", "begins with text", 2),

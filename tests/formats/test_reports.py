@@ -273,6 +273,12 @@ _SEEN = {
 CALL = [agent_records.script("k", agent_records.running("make")), agent_records.ran("x1", "make", 2)]
 COUNTED = {"type": "token_count", "rate_limits": {}, "credits": {}}
 
+TWINS = {
+    "role": "assistant",
+    "content": "",
+    "tool_calls": [samples.chat_call("0", "bash", command=one) for one in ("make", "ls", "make")],
+}
+
 REPORTS: dict[str, tuple[Records, list[str], bool]] = {
     # Claude Code
     "claude-code 8484: compaction left a result without its call": (_claude(_orphan(2)), [F], True),
@@ -500,6 +506,15 @@ REPORTS: dict[str, tuple[Records, list[str], bool]] = {
         [F],
         False,
     ),
+    "NeMo-Agent-Toolkit 1663: calls of one reply with one id, and one of them twice": (
+        _vibe(
+            TWINS,
+            {"role": "tool", "tool_call_id": "0", "content": "<tool_error>no</tool_error>"},
+            {"role": "tool", "tool_call_id": "0", "content": "a.py"},
+        ),
+        [F, S],
+        False,
+    ),
     # pi, OpenClaw
     "openclaw 109443: ids that begin anew with each reply": (
         _pi(_pi_call("exec_0"), _pi_result("exec_0"), _pi_call("exec_0"), _pi_result("exec_0", fails=False)),
@@ -591,3 +606,85 @@ REPORTS: dict[str, tuple[Records, list[str], bool]] = {
 def test_a_reported_file_comes_to_what_happened(name: str, tmp_path: Path) -> None:
     records, ends, loud = REPORTS[name]
     assert _of_lines(tmp_path, samples.lines(records).encode()) == (ends, loud)
+
+
+# --- documents, databases and texts -----------------------------------------------------------------------------
+
+
+def _atif(change: Callable[[Records], object]) -> dict[str, Any]:
+    document = agent_records.atif(2, "inside")
+    change(document["steps"])
+    return document
+
+
+@pytest.mark.parametrize(
+    ("document", "seen"),
+    [
+        # Phoenix 14975: what a resumed trajectory copied
+        (_atif(lambda steps: steps.insert(1, {**steps[1], "is_copied_context": True})), ([S, F], False)),
+        # a result of no call, and one that does not say of which it is
+        (
+            _atif(lambda steps: steps[1]["observation"]["results"][0].update(source_call_id="x")),
+            ([C, F], True),
+        ),
+        (_atif(lambda steps: steps[1]["observation"]["results"][0].pop("source_call_id")), ([S, F], False)),
+        # inspect_ai 672: a sample that broke has no messages
+        (
+            {
+                **(log := more_agents.inspect_log()),
+                "samples": [*log["samples"], {"id": 3, "messages": [], "error": {"message": "no"}}],
+            },
+            ([F, S, F, S, S], False),
+        ),
+    ],
+)
+def test_a_reported_document_comes_to_what_happened(
+    document: dict[str, Any], seen: tuple[list[str], bool], tmp_path: Path
+) -> None:
+    path = tmp_path / "document.json"
+    path.write_text(json.dumps(document))
+    runs = load_transcripts(path)
+    ends = [event for run in runs for event in run.events if isinstance(event, events.ToolResult)]
+    assert ([event.type.removeprefix("tool_") for event in ends], bool(runs[0].report.loss)) == seen
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "tasks"),
+    [
+        ("\n", "\r\n", ["fix it", "thanks"]),
+        ("#### fix it", "#### fix it  \n#### and test it", ["fix it\nand test it", "thanks"]),  # aider 916
+        ("I change it.", "# Plan\n\n## Step\n\n> quoted\n", ["fix it", "thanks"]),
+    ],
+)
+def test_a_history_of_aider_is_read_in_each_of_its_forms(
+    old: str, new: str, tasks: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "history.md"
+    path.write_text(more_agents.aider().replace(old, new), newline="")
+    told = [event for run in load_transcripts(path) for event in run.events]
+    ends = [event.type.removeprefix("tool_") for event in told if isinstance(event, events.ToolResult)]
+    assert ([event.task for event in told if isinstance(event, events.RunStarted)], ends) == (tasks, [F, S])
+
+
+_INTERRUPTED = "tool call was interrupted and did not produce a result, you may retry this call"
+
+
+@pytest.mark.parametrize(
+    ("row", "seen"),
+    [
+        (None, ([F, C], False)),  # Crush 3881: it was killed in a call
+        (("c2", _INTERRUPTED), ([F, U], False)),  # Crush 2622: and made up a result when it was taken up
+        (("gone", "no"), ([F, C], True)),  # a result whose call was taken away
+    ],
+)
+def test_a_session_of_crush_that_was_killed_in_a_call(
+    row: tuple[str, str] | None, seen: tuple[list[str], bool], tmp_path: Path
+) -> None:
+    path = tmp_path / "crush.db"
+    more_agents.make_crush(path)
+    for one in more_agents.crush()[:4]:
+        more_agents.write_crush(path, one)
+    if row is not None:
+        told = {"tool_call_id": row[0], "content": row[1], "is_error": True}
+        more_agents.write_crush(path, ("x1", "tool", [{"type": "tool_result", "data": told}]))
+    assert _seen(path) == seen

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Concatenate, ParamSpec, Self
 
@@ -57,6 +58,8 @@ class StepReader(ABC):
         self.transcript = transcript or Transcript()
         self.calls: dict[str, tuple[Turn, Call]] = {}
         """Every call by its id, the newest if ids repeat."""
+        self._twins: dict[str, list[str]] = {}
+        """By the id of a call, the ids given to others of its reply that had the same one."""
         self.begins = False
         """What comes is of no earlier reply."""
 
@@ -133,10 +136,21 @@ class StepReader(ABC):
         return last
 
     def call(self, turn: Turn, key: str, name: str, given: Any) -> Call:
-        """`turn` asks for a call; `given` as for `Call.of`."""
+        """`turn` asks for a call; `given` as for `Call.of`. One that it asks for already counts once; another one with
+        the same id gets an id of its own.
+        """
         call = Call.of(key, name, given)
+        owner, known = self.calls.get(key, (None, None))
+        if owner is not turn or known is None:
+            self._twins.pop(key, None)
+        elif (known.name, known.arguments) == (call.name, call.arguments):
+            return known
+        else:
+            twins = self._twins.setdefault(key, [])
+            twins.append(f"{key} {len(twins) + 2}")
+            call = replace(call, id=twins[-1])
         turn.calls.append(call)
-        self.calls[key] = turn, call
+        self.calls[call.id] = turn, call
         return call
 
     def end(
@@ -145,7 +159,10 @@ class StepReader(ABC):
         """End the call `key`, as `judge` reads it and its text. The record is left out if no such call waits
         for a result.
         """
+        waiting = (self.calls[twin] for twin in self._twins.get(key, ()) if twin in self.calls)
         turn, call = self.calls.get(key, (None, None))
+        if turn is not None and call is not None and call.id in turn.results:
+            turn, call = next((one for one in waiting if one[1].id not in one[0].results), (turn, call))
         if turn is not None and call is not None and call.id not in turn.results:
             self.ended_as(turn, call, judge(call, *said, **more))
             return
