@@ -251,12 +251,13 @@ async def run(command: tuple[str, ...], where: dict[str, Any]) -> tuple[int | No
 @pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.agent)
 async def test_its_model_reads_the_notes_and_the_refusal(program: Program) -> None:
+    if program.guard:
+        pytest.skip("it ends a model that repeats itself before all of this is read")
     async with Model() as model, home_of(program.agent, program.command[0], model) as where:
         code, said, told = await run(program.command, where)
-    assert (code, said[-10:]) == ((1, "") if program.guard else (0, "I gave up."))
-    assert program.guard in told
+    assert (code, said[-10:]) == (0, "I gave up."), told
     sent = [json.dumps(request.body[program.history]) for request in model.requests]
-    if program.guard or not program.waits:
+    if not program.waits:
         assert f"This call of {program.tool} was not executed: it failed 3 times" in sent[-1]
         return
     assert sent[1].count("reach the goal in another way") == 1
