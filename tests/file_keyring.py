@@ -6,10 +6,24 @@ import json
 import os
 from pathlib import Path
 
+import keyring
+import pytest
 from keyring.backend import KeyringBackend
 from keyring.errors import PasswordDeleteError
 
 FILE_VARIABLE = "TEST_KEYRING_FILE"
+
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def use_file(monkeypatch: pytest.MonkeyPatch, file: Path) -> Path:
+    """Let the keyring keep what it is given in this file, also in processes that are started."""
+    chosen = {"PYTHON_KEYRING_BACKEND": "tests.file_keyring.FileKeyring", FILE_VARIABLE: str(file)}
+    for name, value in {**chosen, "PYTHONPATH": str(ROOT)}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(keyring.core, "_keyring_backend", None)
+    return file
 
 
 class FileKeyring(KeyringBackend):

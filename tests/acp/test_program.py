@@ -134,7 +134,7 @@ def test_a_login_takes_a_key_into_the_keyring_and_says_what_is_missing(
     kept: dict[str, str] = {}
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.delenv("AGENT_TUI_MODEL", raising=False)
-    monkeypatch.setattr("tui_agent.models.keychain.keep", kept.__setitem__)
+    monkeypatch.setattr("tui_agent.keychain.keep", kept.__setitem__)
     monkeypatch.setattr("getpass.getpass", lambda _: " sk-1 ")
     assert acp.main(["--login", "anthropic"]) == 0
     assert acp.main(["--model", "mistral/large", "--login"]) == 0

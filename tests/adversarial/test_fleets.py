@@ -19,6 +19,7 @@ import pytest
 from tests.adversarial.attack import Attack, attack, attacks
 from tests.adversarial.ending import ends, ends_here
 from tests.formats import samples
+from tui_agent import keychain
 from tui_agent.cli import main
 from tui_agent.cli.options import say_of_open_cluster
 from tui_agent.cluster import connected, is_open
@@ -27,7 +28,6 @@ from tui_agent.fleet.tasks import read_tasks
 from tui_agent.fleet.watcher import Watcher
 from tui_agent.lab import parquet
 from tui_agent.lab.parquet import ParquetError, ask, rows_file
-from tui_agent.models import keychain
 from tui_agent.playbook.learning import learn_file
 from tui_agent.playbook.store import BookFile
 

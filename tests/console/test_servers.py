@@ -10,12 +10,13 @@ import pytest
 from tests.console.live_harness import live
 from tui_agent.config.mcp_servers import ServerEntry
 from tui_agent.core.events import ServerAsked
+from tui_agent.frontend.commands import server_login
 from tui_agent.frontend.commands.server_entries import PromptError, invoked, mentions
 from tui_agent.frontend.lines.server_question import FieldError, read_value
 from tui_agent.runtime.operator import ServerReply
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.mcp.servers import ServerRow
-from tui_agent.tools.mcp.status import PromptArgument, Resource, ServerPrompt, ServerStatus
+from tui_agent.tools.mcp.status import Invitation, PromptArgument, Resource, ServerPrompt, ServerStatus
 
 ROW = ServerRow(
     ServerEntry("my bench", "workspace", Path(".mcp.json"), {"command": "run-it"}, command="run-it"),
@@ -170,6 +171,28 @@ async def test_the_list_shows_how_each_server_stands() -> None:
         await console.say("/mcp")
         await console.until(lambda: "my bench  connected" in console.shown())
         assert "2 resources · 1 prompt" in console.shown()
+        await console.press("escape")
+
+
+class Logins:
+    """Logins that begin and wait."""
+
+    def waits(self, name: str) -> bool:
+        return False
+
+    async def begin(self, name: str, *, device: bool) -> Invitation:
+        return Invitation("https://login.example/" + "a" * 300, "login.example", "AB-CD" if device else "")
+
+
+async def test_the_address_of_a_login_is_shown_and_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_login, "open_page", lambda address: False)
+    async with live((80, 24)) as console:
+        console.session.mcp.servers = Servers()
+        console.session.mcp.logins = Logins()
+        await console.say("/mcp login my bench --device")
+        await console.until(lambda: "Log in to my bench" in console.shown())
+        assert "at login.example:" in console.shown()
+        assert "Enter the code AB-CD there." in console.shown()
         await console.press("escape")
 
 

@@ -16,7 +16,7 @@ pytest.importorskip("keyring")
 
 from tests import openai_server as server
 from tests.console.terminal import Terminal
-from tests.file_keyring import FILE_VARIABLE
+from tests.file_keyring import FILE_VARIABLE, use_file
 from tests.kept_host import environment
 from tests.openai_server import Answer, OpenAIServer, Recorded
 from tests.runtime.scripted import ScriptedOperator
@@ -27,7 +27,6 @@ from tui_agent.models.hosted import HostedModel
 from tui_agent.session.opening import open_session
 from tui_agent.session.session import Session
 
-ROOT = Path(__file__).resolve().parents[2]
 WRONG, RIGHT = "sk-wrong-0123456789abcdef", "right-key-as-a-server-of-ones-own-has-it"
 
 
@@ -43,14 +42,7 @@ class Guarded(OpenAIServer):
 @pytest.fixture
 def keyring_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the keyring of this test keeps what it is given, also for the host's process."""
-    import keyring
-
-    file = tmp_path / "keyring.json"
-    chosen = {"PYTHON_KEYRING_BACKEND": "tests.file_keyring.FileKeyring", FILE_VARIABLE: str(file)}
-    for name, value in {**chosen, "PYTHONPATH": str(ROOT)}.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(keyring.core, "_keyring_backend", None)
-    return file
+    return use_file(monkeypatch, tmp_path / "keyring.json")
 
 
 @asynccontextmanager

@@ -74,13 +74,14 @@ def program() -> int:
 
 def _log_in(namespace: Namespace) -> int:
     """Take a provider's key from the terminal into the keyring; 0 once it is there."""
+    from tui_agent import keychain
     from tui_agent.config.settings import load_settings
-    from tui_agent.models import keychain
+    from tui_agent.models.provider_keys import key_variable
 
     settings = load_settings(overrides(namespace), namespace.config)
     try:
         provider = namespace.login or _asked_provider(settings.model)
-        variable = keychain.key_variable(settings.called(settings.model), provider)
+        variable = key_variable(settings.called(settings.model), provider)
         keychain.keep(variable, _asked_key(variable))
     except ValueError as error:
         raise UsageError(f"agent-tui acp --login: {error}") from error

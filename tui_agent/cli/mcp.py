@@ -6,12 +6,13 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from tui_agent.cli.errors import UsageError
+from tui_agent.cli.mcp_login import How, log_in, log_out
 from tui_agent.cli.options import Parser, add_place_options, amount, one_of, overrides, take_verb
 from tui_agent.config.errors import ConfigError, nearest
 from tui_agent.config.mcp_servers import (
@@ -44,9 +45,10 @@ agent-tui mcp
 agent-tui mcp add files npx -y @modelcontextprotocol/server-filesystem .
 agent-tui mcp add docs https://example.org/mcp --header "Authorization: Bearer ${DOCS_TOKEN}"
 agent-tui mcp get files
-agent-tui mcp trust files"""
+agent-tui mcp trust files
+agent-tui mcp login docs"""
 
-_VERBS = ("list", "get", "add", "remove", "trust", "untrust")
+_VERBS = ("list", "get", "add", "remove", "trust", "untrust", "login", "logout")
 
 
 def parser() -> Parser:
@@ -58,9 +60,10 @@ def parser() -> Parser:
         "get NAME: one server with all that it offers\n"
         "add NAME COMMAND [ARGUMENT…] | add NAME URL: into your own file, or the workspace's with --scope workspace\n"
         "remove NAME: take it out of its file\n"
-        "trust NAME: a server of the workspace may start, as it is configured now; untrust NAME takes that back",
+        "trust NAME: a server of the workspace may start as it is configured now; untrust NAME takes that back\n"
+        "login NAME: log in to a server at an address; logout NAME: forget that",
         _EXAMPLE,
-        usage="agent-tui mcp [list | get NAME | add NAME COMMAND|URL … | remove NAME | trust NAME] [options]",
+        usage="agent-tui mcp [list | get NAME | add NAME COMMAND|URL … | remove|trust|login|logout NAME] [options]",
     )
     made.add_argument("name", nargs="?", metavar="NAME", help="the server's name")
     made.add_argument(
@@ -76,6 +79,8 @@ def parser() -> Parser:
         metavar="WHERE",
         help="add: user or workspace",
     )
+    made.add_argument("--device", action="store_true", help="login: with a code, entered in any browser")
+    made.add_argument("--no-browser", action="store_true", help="login: show the address, open nothing")
     made.add_argument("--offline", action="store_true", help="list, get: start nothing, connect to nothing")
     made.add_argument(
         "--timeout",
@@ -114,6 +119,9 @@ def main(arguments: Sequence[str]) -> int:
         return _show(settings, configured, namespace, only=entry.name)
     if entry is not None and verb in {"trust", "untrust"}:
         return _trust(settings, entry, trusted=verb == "trust")
+    if entry is not None and verb in {"login", "logout"}:
+        how = How(device=namespace.device, browser=not namespace.no_browser)
+        return log_in(settings, entry, how) if verb == "login" else log_out(settings, entry)
     return _remove(settings, namespace.name, configured)
 
 
@@ -232,6 +240,7 @@ class _Looking:
     def __init__(self, trust: McpTrust, settings: Settings, scratch: Path) -> None:
         self._trust = trust
         self._settings = settings
+        self.state_dir = settings.state_dir
         self._scratch = scratch
         self._choosing: asyncio.Task[Sandbox] | None = None
 
@@ -259,7 +268,7 @@ class _Looking:
         watch = Watch(policy.places, self._settings.state_dir / "taken-back")
         return await choose(self._settings.sandbox.mode, policy, watch=watch, report=report)
 
-    def starting(self, entry: ServerEntry) -> None:
+    def mask(self, secrets: Mapping[str, str]) -> None:
         """Nothing is written."""
 
     def changed(self, row: ServerRow) -> None:

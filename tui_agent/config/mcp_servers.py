@@ -1,8 +1,8 @@
 """The MCP servers that a person or a checkout configures, read from files of the shape that many programs share.
 
 `.mcp.json` of the workspace and `mcp.json` beside the user's `config.toml` hold an object `mcpServers`: a name for each
-server, and its command (`command`, `args`, `env`, `cwd`) or its address (`url`, `headers`). What is wrong with an entry
-is said and costs that entry alone. Nothing is started here.
+server, and its command (`command`, `args`, `env`, `cwd`) or its address (`url`, `headers`, `oauth`). What is wrong with
+an entry is said and costs that entry alone. Nothing is started here.
 """
 
 from __future__ import annotations
@@ -38,14 +38,30 @@ _CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _PARAMETER = re.compile(r"([?&])([^=&]+)=([^&#]+)")
 _SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
 _KEYS = frozenset(
-    {"type", "command", "args", "env", "cwd", "url", "headers", "timeout", "disabled", "description"}
+    {"type", "command", "args", "env", "cwd", "url", "headers", "oauth", "timeout", "disabled", "description"}
 )
+_OAUTH_TEXTS = ("clientId", "clientSecret", "clientMetadataUrl", "scopes")
 
 Scope = Literal["user", "workspace"]
 
 
 class ServerEntryError(ValueError):
     """An entry, or a whole file, cannot be used; the message says what is wrong and what is allowed."""
+
+
+@dataclass(frozen=True)
+class OAuthClient:
+    """The client as which a login is made, as far as the entry says; the rest is agreed with the server."""
+
+    client_id: str = ""
+    """Registered beforehand; empty: it is registered at the login."""
+    client_secret: str = ""
+    metadata_url: str = ""
+    """The address of a client ID metadata document."""
+    callback_port: int = 0
+    """The port of this machine that the browser comes back to; 0: any."""
+    scopes: str = ""
+    """Empty: those that the server asks for."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +78,7 @@ class ServerEntry:
     cwd: Path | None = None
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
+    oauth: OAuthClient = field(default_factory=OAuthClient)
     call_limit: float = CALL_LIMIT
     disabled: bool = False
     variables: tuple[str, ...] = ()
@@ -75,6 +92,11 @@ class ServerEntry:
         }
         text = json.dumps([self.name, said], sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def logs_in(self) -> bool:
+        """A login can be made for it: it has an address, and the entry brings no authorization of its own."""
+        return bool(self.url) and not any(name.lower() == "authorization" for name in self.headers)
 
     @property
     def shown(self) -> str:
@@ -91,7 +113,7 @@ class ServerEntry:
         lines = []
         if self.written.get("cwd"):
             lines.append(f"in the folder {self.written['cwd']}")
-        for key, what in (("env", "variable"), ("headers", "header")):
+        for key, what in (("env", "variable"), ("headers", "header"), ("oauth", "login")):
             table = self.written.get(key) or {}
             lines += [f"{what} {name}: {_unless_secret(name, value)}" for name, value in table.items()]
         if self.variables:
@@ -107,6 +129,8 @@ class ServerEntry:
             for name, value in {**self.env, **self.headers}.items()
             if _holds_a_secret(name, value, self.written)
         }
+        if self.oauth.client_secret:
+            found["clientSecret"] = self.oauth.client_secret
         found |= {name: value for name, value in parse_qsl(parts.query) if named_like_a_secret(name)}
         if parts.password:
             found["password"] = unquote(parts.password)
@@ -287,6 +311,7 @@ def _entry(
             name, scope, file, written,
             url=expand(_text(written, "url")),
             headers={key: expand(value) for key, value in _table(written, "headers").items()},
+            oauth=_oauth_client(written, expand),
         )  # fmt: skip
     missing = sorted(variable for variable, value in taken.items() if value is None)
     if missing:
@@ -339,6 +364,27 @@ def _table(written: Mapping[str, Any], key: str) -> dict[str, str]:
     if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
         raise ServerEntryError(f"{key} must be an object of texts")
     return value
+
+
+def _oauth_client(written: Mapping[str, Any], expand: Callable[[str], str]) -> OAuthClient:
+    table = written.get("oauth") or {}
+    if not isinstance(table, dict):
+        raise ServerEntryError("oauth must be an object")
+    port = table.get("callbackPort", 0)
+    if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port < 65_536:
+        raise ServerEntryError("callbackPort is the number of a port")
+    texts = {key: expand(_text(table, key)) for key in _OAUTH_TEXTS if key in table}
+    if not texts.get("clientMetadataUrl", "https://").startswith("https://"):
+        raise ServerEntryError("clientMetadataUrl must be an address that begins with https://")
+    if "clientSecret" in texts and "clientId" not in texts:
+        raise ServerEntryError("clientSecret is of no use without a clientId")
+    return OAuthClient(
+        texts.get("clientId", ""),
+        texts.get("clientSecret", ""),
+        texts.get("clientMetadataUrl", ""),
+        port,
+        texts.get("scopes", ""),
+    )
 
 
 def _check_address(entry: ServerEntry) -> None:

@@ -13,10 +13,10 @@ from contextlib import aclosing
 from tui_agent.config.profiles import Client
 from tui_agent.core.names import FaultKind
 from tui_agent.core.values import Fault
+from tui_agent.keychain import stored
 from tui_agent.models import routes
 from tui_agent.models.chat_client import ChatClient
 from tui_agent.models.kept_habits import HabitBook
-from tui_agent.models.keychain import stored
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
 from tui_agent.models.routes import Route
 

@@ -7,10 +7,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from tui_agent import keychain
 from tui_agent.config.settings import Settings
-from tui_agent.models import keychain
 from tui_agent.models.choose import ModelByName, NameCheck
 from tui_agent.models.protocol import Model
+from tui_agent.models.provider_keys import key_variable
 from tui_agent.store.images import may_name_images, names_images
 from tui_agent.store.recorder import SessionRecorder
 
@@ -50,7 +51,7 @@ class ModelAccess:
         """Name the variable of the key that `log_in` takes: of the next call's model, or as `wanted` names it. Raises
         `ValueError`.
         """
-        return keychain.key_variable(self._settings().called(self._next), wanted)
+        return key_variable(self._settings().called(self._next), wanted)
 
     async def log_in(self, variable: str, key: str) -> str:
         """Call models with this key from now on, and keep it in the platform's keyring; say what became of it."""

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, cast
+from secrets import token_hex
+from typing import cast
 
 from pydantic import JsonValue
 
 from tui_agent.config.mcp_servers import ServerEntry, load_servers
 from tui_agent.core import events
+from tui_agent.core.events.servers import ServerStanding
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.runtime.operator import Operator, ServerReply
 from tui_agent.sandbox.mechanisms import Sandbox
+from tui_agent.session.server_logins import ServerLogins
 from tui_agent.store.mcp_trust import McpTrust
 from tui_agent.store.recorder import SessionRecorder
 from tui_agent.store.redaction import worth_masking
@@ -32,6 +34,7 @@ _RECORDED = {
     ServerStatus.READY,
     ServerStatus.RETRYING,
     ServerStatus.OPEN,
+    ServerStatus.LOGIN,
     ServerStatus.FAILED,
     ServerStatus.STOPPED,
 }
@@ -55,11 +58,13 @@ class SessionServers:
         self._operator = operator
         self._registry = registry
         self._trust = McpTrust(state_dir, workspace)
+        self.state_dir = state_dir
         self._workspace = workspace
         self._sandbox = sandbox
         self._wanted = wanted
         self.servers: McpServers | None = None
         """None until the configuration has been read."""
+        self.logins = ServerLogins(self)
         self._waits_until = 0.0
         self._opening: asyncio.Task[None] | None = None
         self._noticed: dict[str, tuple[str, ...]] = {}
@@ -113,6 +118,7 @@ class SessionServers:
 
     async def close(self) -> None:
         """End all servers."""
+        await self.logins.close()
         if self._opening is not None:
             self._opening.cancel()
             await asyncio.gather(self._opening, return_exceptions=True)
@@ -142,9 +148,7 @@ class SessionServers:
         message = (
             "\n".join(lines) + f"\n\n{entry.file.name} of this workspace names this MCP server. {rights}"
         )
-        asked = events.ServerAsked(
-            id=secrets.token_hex(4), server=entry.name, purpose="trust", message=message
-        )
+        asked = events.ServerAsked(id=token_hex(4), server=entry.name, purpose="trust", message=message)
         reply = await self._consult(asked)
         if reply.decision != "cancel" and reply.by == "operator":
             try:
@@ -163,7 +167,7 @@ class SessionServers:
         names = {sanitize(name)[:80]: name for name in fields}
         required = question.schema.get("required")
         asked = events.ServerAsked(
-            id=secrets.token_hex(4),
+            id=token_hex(4),
             server=question.server,
             purpose="elicitation",
             message=sanitize(question.message[:_LONGEST_MESSAGE]),
@@ -200,11 +204,9 @@ class SessionServers:
         """The sandbox that a server runs in; none for an address."""
         return Sandbox() if entry.url else await self._sandbox(entry)
 
-    def starting(self, entry: ServerEntry) -> None:
-        """Mask its secrets from now on."""
-        self._recorder.learn_secrets(
-            {name: value for name, value in entry.secrets.items() if worth_masking(value)}
-        )
+    def mask(self, secrets: Mapping[str, str]) -> None:
+        """Mask these values from now on."""
+        self._recorder.learn_secrets({name: value for name, value in secrets.items() if worth_masking(value)})
 
     def changed(self, row: ServerRow) -> None:
         """Record how the server stands."""
@@ -220,10 +222,7 @@ class SessionServers:
         self._recorder.record(
             events.ServerChanged(
                 server=row.name,
-                status=cast(
-                    'Literal["connected", "connecting again", "given up for now", "failed", "stopped"]',
-                    row.status.value,
-                ),
+                status=cast(ServerStanding, row.status.value),
                 tools=names,
                 tools_tokens=tokens,
                 why=one_line(row.why, 600),

@@ -9,13 +9,17 @@ from pydantic import JsonValue
 from tui_agent.core.events.base import Event
 from tui_agent.quantities import counted
 
+ServerStanding = Literal[
+    "connected", "connecting again", "given up for now", "needs a login", "failed", "stopped"
+]
+
 
 class ServerChanged(Event):
     """An MCP server came, went, or offers other tools. Each event holds the whole of what it offers now."""
 
     type: Literal["server_changed"] = "server_changed"
     server: str
-    status: Literal["connected", "connecting again", "given up for now", "failed", "stopped"]
+    status: ServerStanding
     tools: tuple[str, ...] = ()
     """Names under which the model can call its tools."""
     tools_tokens: int = 0

@@ -89,8 +89,11 @@ class Background(Command["SessionHost"]):
 
 class Mcp(Command["SessionHost"]):
     name = "mcp"
-    help = "MCP servers: how they stand; `trust NAME` starts one of this workspace, `reconnect NAME` tries again now"
-    argument = "[trust|reconnect NAME]"
+    help = (
+        "MCP servers: how they stand; `trust NAME` starts one of this workspace, `reconnect NAME` tries again now, "
+        "`login NAME` logs in with a browser (`--device`: with a code), `logout NAME` forgets that"
+    )
+    argument = "[trust|reconnect|login|logout NAME]"
 
     def choices(self, host: SessionHost) -> Sequence[str]:
         from tui_agent.tools.mcp.status import ServerStatus
@@ -98,6 +101,7 @@ class Mcp(Command["SessionHost"]):
         servers = host.session.mcp.servers
         rows = () if servers is None else servers.rows()
         waiting = [f"trust {row.name}" for row in rows if row.status is ServerStatus.UNTRUSTED]
+        waiting += [f"login {row.name}" for row in rows if row.status is ServerStatus.LOGIN]
         return [*waiting, *(f"reconnect {row.name}" for row in rows if row.server or row.why)]
 
     async def do(self, host: SessionHost, argument: str) -> str:
@@ -110,8 +114,12 @@ class Mcp(Command["SessionHost"]):
             await host.show_report("MCP servers", lambda width: server_lines(rows(), width), 100, moves=True)
             return ""
         what, _, name = (part.strip() for part in argument.partition(" "))
-        if what not in {"trust", "reconnect"} or not name:
-            raise ValueError("Write /mcp, /mcp trust NAME, or /mcp reconnect NAME.")
+        if what not in {"trust", "reconnect", "login", "logout"} or not name:
+            raise ValueError("Write /mcp, or /mcp and one of trust, reconnect, login, logout with a NAME.")
+        if what in {"login", "logout"}:
+            from tui_agent.frontend.commands.server_login import log_in, log_out
+
+            return await (log_in if what == "login" else log_out)(host, name)
         if not (await mcp.trust(name) if what == "trust" else mcp.reconnect(name)):
             raise ValueError(f"There is no MCP server {name} for that; /mcp lists them.")
         return ""

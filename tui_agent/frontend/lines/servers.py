@@ -13,15 +13,29 @@ if TYPE_CHECKING:
     from tui_agent.tools.mcp.servers import ServerRow
 
 
-_ROLES = {"connected": "ok", "failed": "error", "given up for now": "error", "not trusted": "warn"}
+_ROLES = {
+    "connected": "ok",
+    "failed": "error",
+    "given up for now": "error",
+    "needs a login": "warn",
+    "not trusted": "warn",
+}
 
 
-_MARKS = {"connected": "●", "failed": "✗", "given up for now": "✗", "not trusted": "?", "disabled": "○"}
+_MARKS = {
+    "connected": "●",
+    "failed": "✗",
+    "given up for now": "✗",
+    "needs a login": "?",
+    "not trusted": "?",
+    "disabled": "○",
+}
 
 
 _DOES = {
     "failed": "/mcp reconnect {} tries again now.",
     "given up for now": "/mcp reconnect {} tries again now.",
+    "needs a login": "/mcp login {} logs in.",
     "not trusted": "/mcp trust {} starts it.",
 }
 """The step that the operator can take."""

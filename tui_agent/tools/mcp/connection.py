@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any, Protocol
 
 import httpx2
@@ -27,9 +28,12 @@ from tui_agent.tools.errors import ToolError
 from tui_agent.tools.mcp import transport
 from tui_agent.tools.mcp.content import prompt_text, resource_text
 from tui_agent.tools.mcp.lists import Lists, listed
+from tui_agent.tools.mcp.oauth.bearer import Bearer
+from tui_agent.tools.mcp.oauth.kept import KeptLogin
+from tui_agent.tools.mcp.oauth.login import Login
 from tui_agent.tools.mcp.open_calls import OpenCalls
 from tui_agent.tools.mcp.patience import Breaker, Patience
-from tui_agent.tools.mcp.status import Elicitation, ElicitationReply, ServerStatus
+from tui_agent.tools.mcp.status import Elicitation, ElicitationReply, LoginError, ServerStatus
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +46,10 @@ class ConnectionHolder(Protocol):
     """The interface of the holder of a connection."""
 
     workspace_uri: str
+    state_dir: Path
+
+    def mask(self, secrets: Mapping[str, str]) -> None:
+        """These values must not be seen from now on."""
 
     async def sandbox(self, entry: ServerEntry) -> Sandbox:
         """The sandbox that the server runs in."""
@@ -66,6 +74,7 @@ class Connection:
         self.status = ServerStatus.CONNECTING
         self.why = ""
         """The last fault, in words."""
+        self.login = KeptLogin(entry, surroundings.state_dir, surroundings.mask) if entry.logs_in else None
         self.lists = Lists()
         self.server = ""
         """Name and version, as the server gives them."""
@@ -97,27 +106,31 @@ class Connection:
         """Connect, stay connected, connect again, until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
-            began, final = loop.time(), False
+            began = loop.time()
+            standing: ServerStatus | None = None
             try:
                 await self._connected()
             except asyncio.CancelledError:
                 self._set(ServerStatus.STOPPED)
                 raise
             except (FileNotFoundError, PermissionError, NotADirectoryError) as error:
-                self.why, final = f"it cannot be started: {error.strerror or error} ({error.filename})", True
+                self.why = f"it cannot be started: {error.strerror or error} ({error.filename})"
+                standing = ServerStatus.FAILED
             except Exception as error:  # noqa: BLE001 - whatever the SDK raises costs this connection alone
+                standing = self._unless_logged_in()
                 self.why = self._said(error)
             finally:
                 self._client = None
             stood = self.status is ServerStatus.READY
-            if not stood:
+            if not stood and standing is None:
                 self._old_first = not self._old_first
             self._breaker.ended(loop.time() - began if stood else None)
-            await self._wait_before_next(final=final)
+            await self._wait_before_next(standing)
 
-    async def _wait_before_next(self, *, final: bool) -> None:
+    async def _wait_before_next(self, standing: ServerStatus | None) -> None:
+        """For a while; in a standing that only the operator can change, until then."""
         self._again.clear()
-        status, delay = (ServerStatus.FAILED, None) if final else self._breaker.next_try()
+        status, delay = (standing, None) if standing is not None else self._breaker.next_try()
         if delay is not None:
             self.retry_at = asyncio.get_running_loop().time() + delay
         self._set(status)
@@ -133,6 +146,24 @@ class Connection:
         self._again.set()
         if self._line is not None:
             self._line.end("the operator asked for a new connection")
+
+    def log_in(self, *, device: bool) -> Login:
+        """A login to this server. Raises `LoginError` if it is none that one logs in to."""
+        if self.login is None:
+            why = (
+                "its entry has an Authorization header"
+                if self.entry.url
+                else "it is a program, not an address"
+            )
+            raise LoginError(f"there is no login to it: {why}")
+        return Login(self.entry, self.login, device=device)
+
+    def _unless_logged_in(self) -> ServerStatus | None:
+        """The standing of a server that only a login can help."""
+        line = self._line
+        if line is not None and line.wanted_scopes and self.status is not ServerStatus.READY:
+            line.login = f"its login lacks the scopes {line.wanted_scopes}"
+        return ServerStatus.LOGIN if line is not None and line.login else None
 
     async def _connected(self) -> None:
         """One connection from its start to its end. Raises what ended it."""
@@ -175,7 +206,8 @@ class Connection:
     @asynccontextmanager
     async def _streams(self, line: transport.Line) -> AsyncIterator[transport.Streams]:
         if self.entry.url:
-            async with transport.http(self.entry, line) as streams:
+            auth = None if self.login is None else Bearer(self.login, line)
+            async with transport.http(self.entry, line, auth) as streams:
                 yield streams
         else:
             sandbox = await self._around.sandbox(self.entry)
@@ -221,7 +253,9 @@ class Connection:
         if not isinstance(error, ServerGoneError | MCPError):
             text = f"{type(error).__name__}: {text}" if str(error) else text
         if line is not None:
-            if line.http_status in {401, 403}:
+            if line.login:
+                text = f"{line.login}; `agent-tui mcp login {self.entry.name}` logs in"
+            elif line.http_status in {401, 403} and self.login is None:
                 text = f"it wants authorization (HTTP {line.http_status}): give its entry the header that it asks for"
             elif line.http_status is not None and line.http_status >= 400 and line.http_status != 405:
                 text += f" (HTTP {line.http_status})"
@@ -392,13 +426,22 @@ class Connection:
 
     def _failed(self, error: MCPError, line: transport.Line | None, what: str, *, effect: bool) -> ToolError:
         code, text = error.error.code, one_line(error.error.message, 2_000)
+        if line is not None and line.login:
+            return self._not_logged_in(line)
         broken = code in _CLOSED or "session terminated" in text.lower()
         if broken or (line is not None and line.ended.is_set()):
             if line is not None:
                 line.end(text)
             return self._lost(what, line.why if line is not None else text, effect=effect)
         self._strikes = 0
+        if line is not None and line.http_status == 403 and line.wanted_scopes:
+            text = f"its login lacks the scopes {line.wanted_scopes}. The operator can log in again with them"
         return ToolError(f"The server {self.entry.name} refused {what}: {text} (code {code})")
+
+    def _not_logged_in(self, line: transport.Line) -> ToolError:
+        return ToolError(
+            f"The server {self.entry.name} takes no calls: {line.login}. Go on without it; the operator can log in."
+        )
 
     def _lost(self, what: str, why: str, *, effect: bool) -> ToolError:
         return ToolError(
@@ -421,6 +464,8 @@ class Connection:
                 async with asyncio.timeout(self._patience.reconnect):
                     await self._until_ready()
         if self._client is None:
+            if self.status is ServerStatus.LOGIN and self._line is not None:
+                raise self._not_logged_in(self._line)
             again = {
                 ServerStatus.OPEN: f" It is tried again in {max(1.0, self._until_retry()):.0f} s.",
                 ServerStatus.CONNECTING: " It is still being connected to.",

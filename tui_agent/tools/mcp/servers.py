@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +19,20 @@ from tui_agent.config.mcp_servers import ConfiguredServers, ServerEntry
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.mcp.offer import Offered, offer, slugs
-from tui_agent.tools.mcp.status import Elicitation, ElicitationReply, Resource, ServerPrompt, ServerStatus
+from tui_agent.tools.mcp.status import (
+    Elicitation,
+    ElicitationReply,
+    LoginError,
+    Resource,
+    ServerPrompt,
+    ServerStatus,
+)
 from tui_agent.tools.mcp.tool import ServerTool
 
 if TYPE_CHECKING:
     from tui_agent.tools.mcp.connection import Connection
+    from tui_agent.tools.mcp.oauth.kept import KeptLogin
+    from tui_agent.tools.mcp.oauth.login import Login
     from tui_agent.tools.registry import ToolRegistry
 
 _LIST_WAIT = 2.0
@@ -37,6 +46,10 @@ class ServerHost(Protocol):
     def present(self) -> bool:
         """True if somebody can be asked."""
 
+    @property
+    def state_dir(self) -> Path:
+        """The folder that processes of one user share."""
+
     def trusted(self, entry: ServerEntry) -> bool | None:
         """The operator's answer for exactly this entry; None: never asked."""
 
@@ -49,8 +62,8 @@ class ServerHost(Protocol):
     async def sandbox(self, entry: ServerEntry) -> Sandbox:
         """The sandbox that the server runs in."""
 
-    def starting(self, entry: ServerEntry) -> None:
-        """The server is about to be started: its secrets are to be masked from now on."""
+    def mask(self, secrets: Mapping[str, str]) -> None:
+        """These values must not be seen from now on."""
 
     def changed(self, row: ServerRow) -> None:
         """A server came, went or has other tools."""
@@ -89,6 +102,8 @@ class McpServers:
         workspace: Path,
     ) -> None:
         self.workspace_uri = workspace.as_uri()
+        self.state_dir = host.state_dir
+        self.mask = host.mask
         self._configured = configured
         self._registry = registry
         self._host = host
@@ -184,7 +199,7 @@ class McpServers:
                 )
             self._refused[entry.name] = (ServerStatus.FAILED, why)
             return
-        self._host.starting(entry)
+        self.mask(entry.secrets)
         self._refused.pop(entry.name, None)
         connection: Connection = module.Connection(entry, self)
         self._connections[entry.name] = connection
@@ -263,6 +278,20 @@ class McpServers:
             entry, connection.status, connection.why, offered, connection.lists.resources, connection.lists.prompts,
             connection.server, retry, notices,
         )  # fmt: skip
+
+    def log_in(self, name: str, *, device: bool) -> Login:
+        """A login to a server. Raises `LoginError`."""
+        return self._started_one(name).log_in(device=device)
+
+    def login(self, name: str) -> KeptLogin | None:
+        """What is kept of the login to a server, if one can log in to it. Raises `LoginError`."""
+        return self._started_one(name).login
+
+    def _started_one(self, name: str) -> Connection:
+        connection = self._connections.get(name)
+        if connection is None:
+            raise LoginError("no MCP server of that name was started")
+        return connection
 
     def reconnect(self, name: str) -> bool:
         """Try a server again now. False: there is none of that name that was started."""

@@ -19,9 +19,25 @@ class ServerStatus(StrEnum):
     RETRYING = "connecting again"
     OPEN = "given up for now"
     """The breaker is open: it failed again and again, and is tried later."""
+    LOGIN = "needs a login"
+    """It wants an access token, and there is none that it takes."""
     FAILED = "failed"
     """It cannot be started as it is configured."""
     STOPPED = "stopped"
+
+
+class LoginError(Exception):
+    """A login to a server came to nothing; the message says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Invitation:
+    """What the operator is to open in a browser to log in. `code`: to be entered there."""
+
+    address: str
+    host: str
+    """Where the login is made."""
+    code: str = ""
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,10 @@ class Line:
         """How the server's process ended, once it is known."""
         self.http_status: int | None = None
         """Of the newest response."""
+        self.login = ""
+        """Why the server needs a login; empty: it needs none."""
+        self.wanted_scopes = ""
+        """Scopes that the login does not have, and a request needed."""
         self._said: deque[str] = deque(maxlen=8)
 
     def end(self, why: str) -> None:
@@ -97,6 +101,11 @@ class Line:
         if not self.ended.is_set():
             self.why = why
             self.ended.set()
+
+    def needs_login(self, why: str) -> None:
+        """The server takes nothing from us before somebody has logged in."""
+        self.login = why
+        self.end(why)
 
     def said(self, text: str) -> None:
         """A line that the server wrote beside the protocol."""
@@ -352,11 +361,12 @@ class _Watched:
 
 
 @asynccontextmanager
-async def http(entry: ServerEntry, line: Line) -> AsyncIterator[Streams]:
+async def http(entry: ServerEntry, line: Line, auth: httpx2.Auth | None) -> AsyncIterator[Streams]:
     """Talk to a server at an address. Redirects are followed within its own origin only, by the SDK."""
     async with (
         httpx2.AsyncClient(
             headers=dict(entry.headers),
+            auth=auth,
             timeout=httpx2.Timeout(30.0, read=max(300.0, entry.call_limit + 10)),
             event_hooks={"response": [partial(_bound, line=line)]},
         ) as client,
