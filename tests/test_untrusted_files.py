@@ -77,6 +77,7 @@ OWN = {
     "session/counters.py": "our own state",
     "session/forked_journal.py": "the journal of a session of ours",
     "session/fork_outputs.py": "outputs that a session of ours kept",
+    "tools/mcp/oauth/kept.py": "our own state",
     "session/opening.py": "the journal of a session of ours",
     "store/checkpoints.py": "our own repository of checkpoints",
     "store/images.py": "the session's own copies, for its fork",

@@ -1,4 +1,4 @@
-"""Where one logs in to a server: its resource metadata (RFC 9728), then those of its authorization server.
+"""The place of logins to a server: its resource metadata (RFC 9728), then those of its authorization server.
 
 The latter have one of two places (RFC 8414, OpenID Connect Discovery).
 """

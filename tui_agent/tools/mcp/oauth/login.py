@@ -179,7 +179,7 @@ class Login:
         return urlunsplit(parts._replace(query=query, fragment=""))
 
     def paste(self, address: str) -> None:
-        """Take the address that the browser was sent to, where it could not reach us. Raises `LoginError`."""
+        """Take the address that the browser was sent to and could not show. Raises `LoginError`."""
         if self._device:
             raise LoginError("a login with a code goes on by itself once the code is entered")
         if not self._redirect.take(address):
@@ -293,7 +293,7 @@ class Login:
 
 
 async def log_out(kept: KeptLogin) -> bool:
-    """Take the token back where the server has a way for it, and forget it; False: there was none.
+    """Take the token back if the server can, and forget it; False: there was none.
 
     Raises `NoKeyringError`.
     """
