@@ -58,6 +58,12 @@ def _nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
         os.environ[name] = str(tmp_path_factory.mktemp(name.lower()))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _nobodys_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A file that a test makes without saying where does not lie in the checkout."""
+    os.chdir(tmp_path_factory.mktemp("here"))
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def host() -> AsyncIterator[KeptHost]:
     """The real litellm in its process; tests that use it run in the session's event loop."""
@@ -78,14 +84,8 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     return None
 
 
-@pytest.hookimpl(tryfirst=True)  # before marks decide what runs
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test that starts the program in a terminal; let those that need the host follow each other, so that
-    few processes start one.
-    """
-    for item in items:
-        if "start" in getattr(item, "fixturenames", ()):
-            item.add_marker("process")
+    """Let those that need the host follow each other, so that few processes start one."""
     items.sort(
         key=lambda item: (item.path.name not in FIRST, "host" not in getattr(item, "fixturenames", ()))
     )

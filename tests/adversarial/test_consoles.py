@@ -9,8 +9,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.adversarial.attack import Attack, attack, attacks
 from tests.console.terminal import Terminal
+
+pytestmark = pytest.mark.process
 
 Start = Callable[..., Terminal]
 NOWHERE = ("-m", "tui_agent", "--model", "scripted:recovery")

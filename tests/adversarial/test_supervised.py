@@ -151,20 +151,13 @@ def expression(*_: Any, **__: Any) -> Any:
 
 
 def filling(*_: Any, **__: Any) -> Any:
-    begun()
     held = []
     while True:
         held.append(bytearray(64 << 20))
 
 
 def dying(*_: Any, **__: Any) -> Any:
-    begun()
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-def begun() -> None:
-    """Tells an agent that waits for it."""
-    Path("begun").touch()
 
 
 @attacks(
@@ -215,9 +208,15 @@ def test_readers(row: Attack, home: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_readers_that_are_lost(
     row: Attack, home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(Followed, "look", row.value)
+    begun = home / "begun"
+
+    def look(*_: Any, **__: Any) -> Any:
+        begun.touch()
+        return row.value()
+
+    monkeypatch.setattr(Followed, "look", look)
     monkeypatch.setattr(follower, "MEMORY", 1 << 28)
-    agent(home, "#!/bin/sh\nuntil [ -e begun ]; do sleep 0.02; done\nexit 7\n")
+    agent(home, f"#!/bin/sh\nuntil [ -e {begun} ]; do sleep 0.02; done\nexit 7\n")
     with Path(os.devnull).open() as nothing:
         monkeypatch.setattr("sys.stdin", nothing)
         assert ends_here(lambda: main(["supervise", "--", "claude", "-p", "x"])) == 7

@@ -126,8 +126,9 @@ def parse_rules_once(sheet: Stylesheet, *source: Any, **more: Any) -> list[RuleS
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
+def start(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., Terminal]]:
     """Start the program in a terminal; environment variables by name. It is ended with the test."""
+    assert request.node.get_closest_marker("process"), "a test that starts the program has the mark `process`"
     started: list[Terminal] = []
 
     def make(*arguments: str, size: tuple[int, int] = (100, 30), **env: str) -> Terminal:

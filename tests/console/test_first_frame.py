@@ -61,6 +61,7 @@ async def test_the_prompt_takes_the_place_of_its_outline_unseen(
         assert after == before
 
 
+@pytest.mark.process
 def test_what_is_typed_before_the_first_frame_arrives_in_order(
     start: Callable[..., Terminal], tmp_path: Path
 ) -> None:

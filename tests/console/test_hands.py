@@ -7,7 +7,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.console.terminal import Terminal
+
+pytestmark = pytest.mark.process
 
 SCENARIO = """
 title = "Hands"

@@ -139,6 +139,7 @@ async def test_what_is_chosen_stands_out_where_no_ground_shows_it(
         assert (found["help  F1"], found["auto  F5"]) == (True, False)
 
 
+@pytest.mark.process
 def test_a_run_is_drawn_in_ascii_without_colour_and_without_motion(start: Callable[..., Terminal]) -> None:
     """Conversation, panes, card and help, on a terminal in the C locale."""
     console = start(
@@ -160,6 +161,7 @@ def test_a_run_is_drawn_in_ascii_without_colour_and_without_motion(start: Callab
     assert b"\x1b[?12h" not in console.output
 
 
+@pytest.mark.process
 def test_sixteen_colours_are_all_that_is_sent_where_there_are_no_more(start: Callable[..., Terminal]) -> None:
     console = start("-m", "tui_agent", "--model", "scripted:recovery", TERM="xterm", COLORTERM="")
     console.until(lambda: b"READY" in console.output)
@@ -170,6 +172,7 @@ def test_sixteen_colours_are_all_that_is_sent_where_there_are_no_more(start: Cal
     assert COLOUR.search(console.output)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("columns", "counts"), [(80, False), (120, True)])
 def test_the_list_of_sessions_fits_the_terminal(
     start: Callable[..., Terminal], tmp_path: Path, columns: int, counts: bool

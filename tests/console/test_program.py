@@ -32,6 +32,7 @@ sys.exit(run_console(ConsoleArguments()))
 """
 
 
+@pytest.mark.process
 def test_the_first_paint_imports_nothing_heavy(start: Callable[..., Terminal]) -> None:
     console = start("-c", DUMP_AT_FIRST_PAINT)
     assert console.code() == 0
@@ -52,6 +53,7 @@ def test_the_first_paint_imports_nothing_heavy(start: Callable[..., Terminal]) -
         assert f'"{heavy}"' not in modules
 
 
+@pytest.mark.process
 def test_ctrl_q_restores_the_terminal_brings_the_list_up_to_date_and_lets_old_sessions_go(
     start: Callable[..., Terminal], tmp_path: Path
 ) -> None:
@@ -71,6 +73,7 @@ def test_ctrl_q_restores_the_terminal_brings_the_list_up_to_date_and_lets_old_se
     assert len(store.rows()) == 1
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "number",
     [
@@ -91,6 +94,7 @@ def test_a_signal_closes_the_session_in_good_order(
     assert journals[0].read_bytes().endswith(b"}\n")
 
 
+@pytest.mark.process
 def test_a_terminal_that_goes_away_ends_the_program_with_a_run_and_a_tab_without_one(
     start: Callable[..., Terminal], tmp_path: Path
 ) -> None:
@@ -105,6 +109,7 @@ def test_a_terminal_that_goes_away_ends_the_program_with_a_run_and_a_tab_without
     assert all(journal.read_bytes().endswith(b"}\n") for journal in journals)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("arguments", "env", "says"),
     [
@@ -124,6 +129,7 @@ def test_what_is_wrong_is_said_on_the_normal_screen_with_exit_code_2(
     assert b"Traceback" not in console.output
 
 
+@pytest.mark.process
 def test_a_fault_of_its_own_names_the_log_and_restores_the_terminal(
     start: Callable[..., Terminal], tmp_path: Path
 ) -> None:

@@ -107,6 +107,7 @@ main(["--model", "openai/x"])
 """
 
 
+@pytest.mark.process
 def test_the_model_host_begins_before_settings_are_read(
     start: Callable[..., Terminal], tmp_path: Path
 ) -> None:

@@ -117,6 +117,7 @@ def tasks(state: Path) -> list[str]:
     return [event["task"] for event in events if event["type"] == "run_started"]
 
 
+@pytest.mark.process
 def test_typing_alt_enter_and_pastes_arrive_as_they_were_given(
     start: Callable[..., Terminal], tmp_path: Path
 ) -> None:

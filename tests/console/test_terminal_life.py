@@ -13,6 +13,8 @@ import pytest
 
 from tests.console.terminal import Terminal
 
+pytestmark = pytest.mark.process
+
 TAKEN = b"\x1b[?2004h"
 """Written once the terminal sends each key as it is; before, the kernel echoes what is typed, and keeps ^Q."""
 

@@ -42,6 +42,7 @@ VIEWS = {
 """What each shows of a run, and what it does not."""
 
 
+@pytest.mark.process
 def test_a_view_shows_so_much_of_a_run_is_remembered_and_holds_for_its_replay(
     start: Callable[..., Terminal], tmp_path: Path
 ) -> None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.console.terminal import Terminal
+
+pytestmark = pytest.mark.process
 
 CHATTY = r"""
 title = "Chatty"
