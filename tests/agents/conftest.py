@@ -16,8 +16,8 @@ import pytest
 
 from tui_agent.cli import main
 
-AGENT = """#!{python} -I
-import json, os, subprocess, sys, time, uuid
+AGENT = """#!{python} -IS
+import json, os, sys, time
 from datetime import datetime, timezone
 
 here = os.environ["STAND_IN"]
@@ -34,7 +34,7 @@ session, last, number = here + f"/.claude/projects/proj/{{name}}.jsonl", None, 0
 
 def record(kind, content, **fields):
     global last
-    made = str(uuid.uuid4())
+    made = os.urandom(16).hex()
     now = datetime.now(timezone.utc).isoformat()
     common = {{"type": kind, "uuid": made, "parentUuid": last, "sessionId": name}}
     common = {{**common, "cwd": os.getcwd(), "timestamp": now}}
@@ -91,6 +91,7 @@ for step, value in play[min(attempt, len(play)) - 1]:
     elif step == "lie":
         name = value
     elif step == "spawn":
+        import subprocess
         child = subprocess.Popen(["sleep", "600"], start_new_session=True)
         open(here + "/child", "w").write(str(child.pid))
     elif step == "write":
