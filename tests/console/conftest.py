@@ -18,6 +18,7 @@ import pytest
 import pytest_asyncio
 from textual._compositor import Compositor, visible_screen_stack
 from textual.css.stylesheet import Stylesheet
+from textual.notifications import Notification
 from textual.pilot import Pilot
 
 from tests.console.terminal import Terminal
@@ -45,6 +46,9 @@ test itself, or follow a file to its end.
 
 WORK = 0.2
 """Seconds of the processor, which a busy machine does not shorten, after which what is still at work is left at it."""
+
+REMARK = 3_600.0
+"""Seconds that a remark stays: on a busy machine the few that it has are over before a test looks."""
 
 FRAMES = 20
 """How many frames may follow each other: some programs go on for ever."""
@@ -176,6 +180,7 @@ async def no_fixed_waits(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]
     monkeypatch.setattr("textual.app.wait_for_idle", wait_for_idle)
     monkeypatch.setattr("textual.pilot.wait_for_idle", wait_for_idle)
     monkeypatch.setattr("textual.screen.UPDATE_PERIOD", FRAME)
+    monkeypatch.setattr(Notification, "time_left", property(lambda _: REMARK))
     monkeypatch.setattr(Compositor, "render_update", render_what_is_asked_for)
     monkeypatch.setattr(Stylesheet, "_parse_rules", parse_rules_once)
     yield
