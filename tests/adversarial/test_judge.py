@@ -700,6 +700,7 @@ def test_options_of_known_programs(tmp_path: Path) -> None:
                 assert judge(tmp_path, hostile, texts).decision is Decision.ASK, texts
 
 
+@pytest.mark.process
 @attack(
     "A judgement of a hostile command under `run`, interrupted by Ctrl+C",
     "It ends at once, with the exit code of an interruption",

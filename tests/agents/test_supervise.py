@@ -36,6 +36,7 @@ def runs(home: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (home / "runs.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.process
 def test_an_agent_that_ends_by_itself_keeps_its_output_and_its_exit_code(home: Path) -> None:
     done = subprocess.run(
         command(home, [[("fail", 1), ("answer", "done"), ("exit", 7)]]),

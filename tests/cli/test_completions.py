@@ -6,13 +6,11 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.console.terminal import ROOT
-from tui_agent.cli import COMMANDS
+from tui_agent.cli import COMMANDS, main
 from tui_agent.cli.completions import SHELLS, options_of, script
 
 COMPLETED = """
@@ -60,8 +58,8 @@ def test_each_shell_gets_every_command_and_option_and_quotes_are_closed(shell: s
             assert {option.name, option.name.lstrip("-")} & bare, f"{command} {option.name}"
 
 
-def test_the_script_is_printed() -> None:
-    command = [sys.executable, "-m", "tui_agent", "--completions", "fish"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == script("fish")
-    assert "complete -c agent-tui -n '__fish_seen_subcommand_from run' -l max-cost -r -d" in done.stdout
+def test_the_script_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--completions", "fish"]) == 0
+    printed = capsys.readouterr().out
+    assert printed == script("fish")
+    assert "complete -c agent-tui -n '__fish_seen_subcommand_from run' -l max-cost -r -d" in printed

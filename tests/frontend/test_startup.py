@@ -11,6 +11,8 @@ import pytest
 
 from tests.console.terminal import ROOT
 
+pytestmark = pytest.mark.process
+
 OPENS = """
 import asyncio, sys
 from tests.runtime.scripted import ScriptedOperator
