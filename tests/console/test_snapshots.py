@@ -88,6 +88,7 @@ def themes_at(size: tuple[int, int], usual: Sequence[str] = THEMES) -> Sequence[
 @pytest.fixture(autouse=True)
 def _the_same_everywhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr("textual.scrollbar.ScrollBar.renderer", EmptyScrollBar)
+    monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")  # a spinner stands from the beginning
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
