@@ -36,9 +36,7 @@ def test_the_forecast_after_each_step_comes_true(course: str, policy: str, opera
             continue
         tool, arguments = call["tool"], call["input"]
         key = player.state.key(tool, arguments)
-        failure = Failure(
-            kind=FailureKind.TOOL_EXECUTION, message=call["error"], tool=tool, input=arguments
-        )
+        failure = Failure(kind=FailureKind.TOOL_EXECUTION, message=call["error"], tool=tool, input=arguments)
         forecast, noted = if_it_fails_again(player.state, failure, key)
         player.batch(call)
         said = player.state.strongest()

@@ -196,7 +196,9 @@ class Card(Vertical):
         body = self.query_one(CardBody)
         # Beside a short subject the choices may have their words in full.
         room = rows - fixed - body.get_content_height(self.size, self.size, inner)
-        fixed += self.query_one(Choices).fit(1 if bare else max(1, rows // 4, room), inner, 0 if bare else room)
+        fixed += self.query_one(Choices).fit(
+            1 if bare else max(1, rows // 4, room), inner, 0 if bare else room
+        )
         for field in self.query(AnswerField):
             field.styles.max_height = most = max(1, min(MOST_ROWS, rows // 4))
             fixed += min(most, field.rows) - 1 if field.display else 0
