@@ -87,7 +87,7 @@ class Handler(BaseHTTPRequestHandler):
         self.server.got.append((self.path, body))
         if topic:
             return {}
-        fields = {name: body[name] for name in ("title", "actions") if name in body}
+        fields = {name: body[name] for name in ("title", "actions", "click") if name in body}
         assert len(fields.get("actions", ())) <= 3
         return self.server.publish(body["topic"], body.get("message", ""), **fields)
 

@@ -24,6 +24,7 @@ FLOORS = (
         "disk",
         "globs",
         "installed",
+        "listening",
         "quantities",
         "rule_book",
         "secret_names",

@@ -20,7 +20,8 @@ from tests.console.terminal import LIMIT, ROOT
 from tests.tools.box import wait_until
 from tui_agent.cli import main
 from tui_agent.cli.serve import console_arguments
-from tui_agent.console.serve import Address, ConsoleServer, refusal
+from tui_agent.console.serve import Address, ConsoleServer
+from tui_agent.listening import refusal
 
 PATHS = ("/", "/ws", "/static/js/textual.js", "/static/", "/download/x", "/nothing")
 
@@ -175,7 +176,7 @@ async def test_a_console_that_does_not_end_is_ended(tmp_path: Path, monkeypatch:
     ],
 )
 def test_other_machines_are_let_in_only_when_that_is_said(host: str, allow: bool, refused: str) -> None:
-    why = refusal(host, allow_remote=allow)
+    why = refusal(host, allow_remote=allow, danger="whoever opens the console runs commands as you")
     assert refused in why
     assert bool(why) == bool(refused)
 

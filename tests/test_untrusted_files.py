@@ -30,6 +30,7 @@ OWN = {
     "agents/night.py": "our own state",
     "agents/ntfy.py": "an address that the operator named",
     "agents/outbox.py": "our own state",
+    "agents/questions.py": "our own state",
     "agents/stall.py": "/proc",
     "agents/shift.py": "the output of a task, in a file that we make",
     "agents/opencode.py": "the plugin that we bring along",

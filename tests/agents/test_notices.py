@@ -159,7 +159,7 @@ def after_others(server: NtfyServer) -> None:
     ):
         server.publish("answers", words)
     server.publish("nights", f"{code_of(server)} stop")
-    server.publish("answers", f"  {code_of(server)}   use ninja\nand -j2 " + "y" * 10_000)
+    server.publish("answers", f"  {code_of(server)}   use ninja\nand\x00\x1b[31m -j2 " + "y" * 10_000)
 
 
 def through_lost_connections(server: NtfyServer) -> None:
@@ -172,7 +172,7 @@ def through_lost_connections(server: NtfyServer) -> None:
 
 ANSWERED: dict[str, tuple[Callable[[NtfyServer], None], str]] = {
     "a button": (lambda server: server.press("stop"), "stop"),
-    "words, behind what is no answer": (after_others, "use ninja\nand -j2 yyy"),
+    "words, behind what is no answer": (after_others, "use ninja\nand␀ -j2 yyy"),
     "connections that are lost": (through_lost_connections, "stop"),
 }
 

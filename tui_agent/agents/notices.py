@@ -1,5 +1,5 @@
 """Words for a person who is away: questions, limits and ends go to a webhook, an ntfy topic or a command of their own,
-and answers come back by a topic.
+and answers come back by a topic or by a link.
 
 Nothing is sent unless a person has configured it. Secrets are masked, and a text is short. What cannot be sent is tried
 again until it can, in its order, by the next process if need be; the run waits for none of it.
@@ -17,11 +17,12 @@ from pathlib import Path
 from tui_agent.agents import ntfy
 from tui_agent.agents.leash import leashed
 from tui_agent.agents.outbox import Notice, Outbox
+from tui_agent.agents.questions import Link, Question, Questions
 from tui_agent.agents.waiting import Clock
 from tui_agent.config.sections import NotifySettings
 from tui_agent.config.settings import Settings
 from tui_agent.store.redaction import Redactor
-from tui_agent.terminal_text import one_line
+from tui_agent.terminal_text import clipped, one_line, sanitize
 
 LONGEST_TEXT, _TITLE = 1_000, 100
 """Characters."""
@@ -52,6 +53,7 @@ class Notices:
     ) -> None:
         self._ways = dict(_ways(settings))
         self._replies = settings.replies.rstrip("/")
+        self._questions = Questions(settings.link, questions_in(folder), clock) if settings.link else None
         self._patience = settings.patience
         self._clock = clock
         self._say = say
@@ -63,7 +65,7 @@ class Notices:
     @property
     def answers(self) -> bool:
         """Answers can come back."""
-        return bool(self._replies and self._ways)
+        return bool((self._replies or self._questions) and self._ways)
 
     def begin(self) -> None:
         """Send what processes that are gone left behind."""
@@ -71,13 +73,9 @@ class Notices:
             for notice, ways in self._outbox.left_behind():
                 self._queue(notice, [way for way in ways if way in self._ways])
 
-    def put(self, title: str, text: str, answers: Sequence[tuple[str, str]] = ()) -> None:
-        """Send a notice when it can be sent. `answers`: label and body of buttons."""
-        mask = self._redactor.text
-        notice = Notice(
-            one_line(mask(title), _TITLE), one_line(mask(text), LONGEST_TEXT), tuple(answers[:_BUTTONS])
-        )
-        self._queue(notice, list(self._ways))
+    def put(self, title: str, text: str) -> None:
+        """Send a notice when it can be sent."""
+        self._put(title, text)
 
     async def ask(self, title: str, text: str, choices: Sequence[str]) -> str | None:
         """The words of a person who is away, one of the choices or their own; None if none came in time, or none can
@@ -86,18 +84,62 @@ class Notices:
         if not self.answers:
             self.put(title, text)
             return None
-        code = secrets.token_urlsafe(9)
-        how = f" (an answer in words: publish {code} and what you say to {self._replies})"[:LONGEST_TEXT]
-        self.put(
-            title,
-            one_line(text, LONGEST_TEXT - len(how) - 1) + how,
-            [(each, f"{code} {each}") for each in choices],
+        code = secrets.token_urlsafe(9) if self._replies else ""
+        link = self._link(title, text, choices)
+        buttons = [(each, f"{code} {each}") for each in choices] if code else []
+        self._put(title, text, buttons, code, link.address if link is not None else "")
+        answers = []
+        if code:
+            answers.append(ntfy.answered(self._replies, code, self._clock))
+        if link is not None and self._questions is not None:
+            answers.append(self._questions.answered(link))
+        waiting = [asyncio.ensure_future(one) for one in answers]
+        late = None
+        try:
+            done, _ = await asyncio.wait(waiting, timeout=self._patience, return_when=asyncio.FIRST_COMPLETED)
+            said = next((one.result() for one in waiting if one in done), None)
+        finally:
+            for one in waiting:
+                one.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+            if link is not None and self._questions is not None:
+                late = self._questions.settle(link)
+        said = late if said is None else said
+        return None if said is None else sanitize(said)
+
+    def _link(self, title: str, text: str, choices: Sequence[str]) -> Link | None:
+        """The link of a question; None if none was asked for, or the disk takes nothing."""
+        if self._questions is None:
+            return None
+        mask = self._redactor.text
+        question = Question(
+            title=one_line(mask(title), _TITLE),
+            text=one_line(mask(text), LONGEST_TEXT),
+            choices=tuple(one_line(mask(each), _TITLE) for each in choices),
         )
         try:
-            async with asyncio.timeout(self._patience):
-                return await ntfy.answered(self._replies, code, self._clock)
-        except TimeoutError:
+            return self._questions.ask(question, self._patience)
+        except OSError as error:
+            self._say(f"a question has no link: {error.strerror or error}")
             return None
+
+    def _put(
+        self, title: str, text: str, answers: Sequence[tuple[str, str]] = (), code: str = "", link: str = ""
+    ) -> None:
+        """Send a notice when it can be sent. `answers`: label and body of buttons; a code and a link take words too."""
+        mask = self._redactor.text
+        ways = [
+            *([f"an answer in words: publish {code} and what you say to {self._replies}"] if code else []),
+            *([f"answer at {link}"] if link else []),
+        ]
+        how = f" ({'; '.join(ways)})"[:LONGEST_TEXT] if ways else ""
+        notice = Notice(
+            one_line(mask(title), _TITLE),
+            clipped(one_line(mask(text), LONGEST_TEXT), LONGEST_TEXT - len(how)) + how,
+            tuple(answers[:_BUTTONS]),
+            link,
+        )
+        self._queue(notice, list(self._ways))
 
     async def close(self, seconds: float = PATIENCE) -> None:
         """Try for a little longer, and say what waits for the next process."""
@@ -110,6 +152,8 @@ class Notices:
         for notice in {each: None for waiting in self._waiting.values() for _, each in waiting}:
             self._say(f"not sent{later}: {notice.title}: {notice.text}")
         self._write(lambda outbox: outbox.close())
+        if self._questions is not None:
+            self._questions.close()
 
     def _queue(self, notice: Notice, ways: Sequence[str]) -> None:
         number = self._write(lambda outbox: outbox.keep(notice, ways)) if ways else None
@@ -148,10 +192,20 @@ class Notices:
         return None
 
 
+def questions_in(folder: Path) -> Path:
+    """Where the questions of links are kept, in the folder of notices."""
+    return folder / "questions"
+
+
+def notices_folder(state_dir: Path) -> Path:
+    """Where notices that wait are kept."""
+    return state_dir / "notices"
+
+
 def notices_of(settings: Settings, say: Callable[[str], None] = lambda _: None) -> Notices:
     """The notices of these settings; what waits is kept in the state folder."""
     redactor = Redactor.from_environment(os.environ)
-    return Notices(settings.notify, settings.state_dir / "notices", Clock(), say, redactor)
+    return Notices(settings.notify, notices_folder(settings.state_dir), Clock(), say, redactor)
 
 
 async def tell(settings: Settings, title: str, text: str) -> None:
@@ -178,11 +232,11 @@ Form = Callable[[Notice], dict[str, object]]
 
 
 def _for_webhook(notice: Notice) -> dict[str, object]:
-    return {"title": notice.title, "text": notice.text}
+    return {"title": notice.title, "text": notice.text, **({"link": notice.link} if notice.link else {})}
 
 
 def _for_ntfy(topic: str, replies: str, notice: Notice) -> dict[str, object]:
-    return ntfy.published(topic, notice.title, notice.text, replies, notice.answers)
+    return ntfy.published(topic, notice.title, notice.text, replies, notice.answers, notice.link)
 
 
 async def _posted(address: str, form: Form, headers: dict[str, str], notice: Notice) -> None:
@@ -191,7 +245,11 @@ async def _posted(address: str, form: Form, headers: dict[str, str], notice: Not
 
 async def _by_command(command: tuple[str, ...], notice: Notice) -> None:
     """Run a command with the notice in its variables. Raises `OSError` if it fails."""
-    told = {"AGENT_TUI_TITLE": notice.title, "AGENT_TUI_TEXT": notice.text}
+    told = {
+        "AGENT_TUI_TITLE": notice.title,
+        "AGENT_TUI_TEXT": notice.text,
+        "AGENT_TUI_LINK": notice.link,
+    }
     async with (
         asyncio.timeout(_SECONDS),
         leashed(command, cwd=Path.home(), env={**os.environ, **told}) as running,

@@ -28,14 +28,22 @@ _ANSWER = 2_000
 
 
 def published(
-    topic: str, title: str, text: str, replies: str, answers: Sequence[tuple[str, str]]
+    topic: str, title: str, text: str, replies: str, answers: Sequence[tuple[str, str]], link: str = ""
 ) -> dict[str, Any]:
-    """A message in the form in which it is published. `answers`: label and body of the buttons, posted to `replies`."""
+    """A message in the form in which it is published. `answers`: label and body of the buttons, posted to `replies`;
+    `link` is opened by a click on it.
+    """
     buttons = [
         {"action": "http", "label": label, "url": replies, "method": "POST", "body": body, "clear": True}
         for label, body in answers
     ]
-    return {"topic": topic, "title": title, "message": text, **({"actions": buttons} if buttons else {})}
+    more = {"actions": buttons, "click": link}
+    return {
+        "topic": topic,
+        "title": title,
+        "message": text,
+        **{name: value for name, value in more.items() if value},
+    }
 
 
 def post(address: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> None:
@@ -67,7 +75,7 @@ async def answered(replies: str, code: str, clock: Clock) -> str:
 
 
 async def _messages(address: str) -> AsyncIterator[dict[str, Any]]:
-    """What is published to a topic. Raises `OSError` where its server cannot be reached."""
+    """What is published to a topic. Raises `OSError` if its server cannot be reached."""
     loop, lines = asyncio.get_running_loop(), asyncio.Queue[bytes | Exception]()
     left = threading.Event()
 

@@ -30,6 +30,8 @@ class Notice:
     title: str
     text: str
     answers: tuple[tuple[str, str], ...] = ()
+    link: str = ""
+    """The address at which it is answered."""
 
 
 @dataclass

@@ -261,10 +261,16 @@ class NotifySettings(BaseModel, frozen=True, extra="forbid"):
     """Topic of such a server from which your answers are taken: each question has a code that holds once, and buttons
     that send it. Who can read the first topic can answer. Empty: no answers.
     """
+    link: str = ""
+    """Address under which you reach `agent-tui serve --answers`, as `https://HOST`: each question has a link there,
+    which takes one answer. Who can read a notice can answer. Empty: no links.
+    """
     patience: Seconds = 43_200.0
-    """Longest time for an answer from the topic, in seconds, if nobody is at the terminal."""
+    """Longest time for an answer from the topic or a link, in seconds, if nobody is at the terminal."""
     command: tuple[str, ...] = ()
-    """A program with its arguments, which finds the notice in `AGENT_TUI_TITLE` and `AGENT_TUI_TEXT`. Empty: none."""
+    """A program with its arguments, which finds the notice in `AGENT_TUI_TITLE`, `AGENT_TUI_TEXT` and
+    `AGENT_TUI_LINK`. Empty: none.
+    """
 
     @property
     def reaches_out(self) -> bool:
@@ -275,6 +281,13 @@ class NotifySettings(BaseModel, frozen=True, extra="forbid"):
     @classmethod
     def _split_at_commas(cls, value: Any) -> Any:
         return names_of(value)
+
+    @field_validator("link")
+    @classmethod
+    def _is_the_address_of_a_host(cls, value: str) -> str:
+        if value and not re.fullmatch(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?/?", value):
+            raise ValueError("must be an address as https://HOST or http://HOST:PORT, in small letters")
+        return value
 
     @field_validator("webhook", "ntfy", "replies")
     @classmethod

@@ -9,9 +9,7 @@ here (DNS rebinding).
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hmac
-import ipaddress
 import secrets
 import shlex
 import signal
@@ -27,6 +25,7 @@ from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
 from tui_agent import processes
+from tui_agent.listening import is_loopback
 
 PATIENCE = 15.0
 """Seconds that a console has to close its session when its tab or the server ends."""
@@ -204,7 +203,7 @@ def _let_in(address: Address) -> web.Response:
         address.cookie,
         max_age=COOKIE_DAYS * 86_400,
         httponly=True,
-        samesite="Strict" if _is_loopback(address.host) else "Lax",
+        samesite="Strict" if is_loopback(address.host) else "Lax",
     )
     return response
 
@@ -222,32 +221,6 @@ def _headers(address: Address) -> dict[str, str]:
         "X-Content-Type-Options": "nosniff",
         "Cache-Control": "no-store",
     }
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def refusal(host: str, *, allow_remote: bool) -> str:
-    """The reason why the server may not listen there; empty if it may."""
-    if _is_loopback(host):
-        return ""
-    if not allow_remote:
-        return (
-            f"{host} can be reached by other machines, and whoever opens the console runs commands as you.\n"
-            "Leave --host out, and reach it through ssh -L; or say --allow-remote (the way there is not encrypted)."
-        )
-    with contextlib.suppress(ValueError):
-        if ipaddress.ip_address(host).is_unspecified:
-            return (
-                f"{host} is no address that a browser can open: name the one of this machine that others use."
-            )
-    return ""
 
 
 def run_server(arguments: Sequence[str], host: str, port: int) -> int:
