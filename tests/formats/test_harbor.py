@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.formats import agent_records, samples
+from tui_agent.cli import main
 from tui_agent.formats.importers.load import find_transcripts, load_transcripts
 from tui_agent.watch.places import sessions_below
 
@@ -61,6 +62,62 @@ def test_the_reward_of_a_trial_is_the_grade_of_its_session(tmp_path: Path) -> No
         for path in find_transcripts([folder])
     }
     assert grades == {"a": 1.0, "b": None, "c": 0.5}
+
+
+HOSTILE = "\x1b]52;c;x\x07 <script>alert(1)</script> ``` \u202e"
+
+
+def ended(trial: str, **more: Any) -> dict[str, Any]:
+    phase = {"started_at": "2026-11-27T22:00:05Z", "finished_at": "2026-11-27T22:10:00Z"}
+    return {
+        "trial_name": trial,
+        "task_name": "fix-git",
+        "agent_info": {"name": "claude-code", "version": "2.1"},
+        "started_at": "2026-11-27T22:00:00Z",
+        "finished_at": "2026-11-27T22:11:00Z",
+        "agent_execution": phase,
+        "agent_result": {"n_input_tokens": 900, "n_output_tokens": 100, "cost_usd": 0.25},
+        **more,
+    }
+
+
+def test_a_job_has_a_morning_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = job(tmp_path / "jobs" / "one job")
+    rewards = {"verifier_result": {"rewards": {"reward": 1.0, "style": 0.5}}}
+    error = {"exception_type": "AgentTimeoutError", "exception_message": HOSTILE}
+    error["occurred_at"] = "2026-11-27T22:10:00Z"
+    write(folder / "a" / "result.json", ended("a", **rewards))
+    write(folder / "a" / "trial.log", "")
+    steps = [{"step_name": "one", "exception_info": error, "agent_result": {"cost_usd": 0.5}}]
+    write(folder / "c" / "result.json", ended("c", step_results=steps, agent_result=None))
+    write(folder / "d" / "agent" / ".keep", "")
+    for form in ("text", "markdown", "html"):
+        assert main(["night", str(folder), "--form", form]) == 0
+        said = capsys.readouterr().out
+        assert not any(one in said for one in ("\x1b", "\x07", "\u202e"))
+        assert ("<script" in said) == (form != "html")
+        for words in (
+            "done: reward 1",
+            "task fix-git by claude-code",
+            "$0.2500",
+            "1,000 tokens",
+            "rewards: reward 1.0, style 0.5",
+            "open: it was cut off, or still runs",
+            "open: it has not begun",
+            "not done: no reward, AgentTimeoutError",
+            "$0.5000",
+            "agent-tui watch",
+            "harbor jobs resume -p",
+        ):
+            assert words in said, (form, words)
+    assert main(["night", str(folder / "a")]) == 0
+    said = capsys.readouterr().out
+    assert "less " in said
+    calls = sum(
+        len(step.get("tool_calls", ()))
+        for step in agent_records.atif(3, agent_records.ATIF_FORMS[0])["steps"]
+    )
+    assert f"{calls} calls" in said
 
 
 def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:

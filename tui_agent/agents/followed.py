@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeGuard
@@ -157,10 +157,7 @@ class Followed:
 
     def calls(self) -> tuple[int, int]:
         """Calls of all attempts, and those of them that failed."""
-        told = [event for one in self._known.values() for event in one.events]
-        inner = [event.event if isinstance(event, events.LaneEvent) else event for event in told]
-        ended = [event for event in inner if isinstance(event, events.ToolResult)]
-        return len(ended), sum(isinstance(event, events.ToolFailed) for event in ended)
+        return ended_calls(event for one in self._known.values() for event in one.events)
 
     def tokens(self) -> int | None:
         """Tokens of all attempts, read and written; None if they are not known."""
@@ -192,6 +189,13 @@ class Followed:
         costs = [_cost(event) for event in told if isinstance(event, events.ReplyFinished)]
         known_costs = [one for one in costs if one is not None]
         return sum(known_costs) if len(known_costs) == len(costs) else None
+
+
+def ended_calls(told: Iterable[events.Event]) -> tuple[int, int]:
+    """Calls that ended, and those of them that failed; those of sub-agents too."""
+    inner = [event.event if isinstance(event, events.LaneEvent) else event for event in told]
+    ended = [event for event in inner if isinstance(event, events.ToolResult)]
+    return len(ended), sum(isinstance(event, events.ToolFailed) for event in ended)
 
 
 def _tells(event: events.Event) -> TypeGuard[events.VerdictReached | events.ToolSucceeded]:

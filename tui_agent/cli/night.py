@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import shlex
 import subprocess
@@ -12,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tui_agent.agents.dialects import DIALECTS
+from tui_agent.agents.job_morning import job_reports
 from tui_agent.agents.morning import Report, as_html, as_markdown, as_text, reports
 from tui_agent.agents.night import Task, nights
 from tui_agent.agents.supervision import GO_ON
@@ -19,11 +21,14 @@ from tui_agent.cli.errors import UsageError
 from tui_agent.cli.options import Parser, add_place_options, one_of, overrides
 from tui_agent.config.settings import load_settings
 from tui_agent.disk import replace_whole
+from tui_agent.formats.importers.harbor import is_job, is_trial
+from tui_agent.terminal_text import one_line
 
 _FORMS = {"text": as_text, "markdown": as_markdown, "html": as_html}
 _EXAMPLE = """
 agent-tui night
-agent-tui night --html night.html"""
+agent-tui night --html night.html
+agent-tui night jobs/2026-11-27__22-00-00"""
 
 
 def parser() -> Parser:
@@ -34,7 +39,12 @@ def parser() -> Parser:
         "with their times, what is open, and the commands to open, resume, diff and discard: at a terminal a key each.",
         _EXAMPLE,
     )
-    made.add_argument("name", nargs="?", metavar="NIGHT", help="one of --list (default: the newest)")
+    made.add_argument(
+        "name",
+        nargs="?",
+        metavar="NIGHT",
+        help="one of --list (default: the newest), or the folder of a job of Harbor's",
+    )
     made.add_argument("--list", action="store_true", help="the nights that are kept")
     made.add_argument("--form", type=one_of(_FORMS), default="text", metavar="FORM", help=", ".join(_FORMS))
     made.add_argument("--html", metavar="FILE", help="write an HTML page into FILE")
@@ -45,6 +55,8 @@ def parser() -> Parser:
 def main(arguments: Sequence[str]) -> int:
     """Print the report. Raises `UsageError`, `ConfigError`."""
     namespace = parser().parse(arguments)
+    if namespace.name and (is_job(job := Path(namespace.name).absolute()) or is_trial(job)):
+        return _shown(f"Job {job.name}", job_reports(job), namespace)
     kept = nights(load_settings(overrides(namespace, "state_dir"), namespace.config).state_dir)
     if namespace.list:
         sys.stdout.writelines(f"{night.path.name}\n" for night in kept)
@@ -55,14 +67,18 @@ def main(arguments: Sequence[str]) -> int:
         raise UsageError(
             f"agent-tui night: {said}.\nagent-tui supervise runs one; --list names those that are kept."
         )
-    tasks = reports(night, _goes_on)
+    return _shown(f"Night {night.path.name}", reports(night, _goes_on), namespace)
+
+
+def _shown(title: str, tasks: Sequence[Report], namespace: argparse.Namespace) -> int:
+    title = one_line(title, 200)
     if namespace.html is not None:
         try:
-            replace_whole(Path(namespace.html), as_html(f"Night {night.path.name}", tasks))
+            replace_whole(Path(namespace.html), as_html(title, tasks))
         except OSError as error:
             raise UsageError(f"agent-tui night: {namespace.html}: {error.strerror or error}") from error
         return 0
-    sys.stdout.write(_FORMS[namespace.form](f"Night {night.path.name}", tasks))
+    sys.stdout.write(_FORMS[namespace.form](title, tasks))
     if namespace.form == "text" and sys.stdin.isatty() and sys.stdout.isatty():
         _take_keys(tasks, _key, _run)
     return 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from tui_agent import untrusted_files
 from tui_agent.formats.importers.labels import grade, grade_in
@@ -32,6 +33,20 @@ def is_trial(folder: Path) -> bool:
     )
 
 
+def trials(folder: Path) -> list[Path]:
+    """The trials of a job in their order, or the folder itself if it is a trial."""
+    return [folder] if is_trial(folder) else [one for one in _folders(folder) if is_trial(one)]
+
+
+def result_of(trial: Path) -> dict[str, Any]:
+    """What a trial came to; empty until it has ended, or if it cannot be read."""
+    try:
+        result = parsed(untrusted_files.content(trial / _RESULT, _LARGEST, trial))
+    except OSError:
+        return {}
+    return result if isinstance(result, dict) else {}
+
+
 def agent_folders(trial: Path) -> Iterator[tuple[Path, Path | None]]:
     """The folder of the agent in each step of a trial, and its trajectory if there is one."""
     for part in (trial, *_folders(trial / "steps")):
@@ -54,11 +69,7 @@ def grade_of_trial(path: Path) -> float | None:
 
 @lru_cache(maxsize=256)
 def _reward(path: Path, _modified: int) -> float | None:
-    try:
-        result = parsed(untrusted_files.content(path, _LARGEST, path.parent))
-    except OSError:
-        return None
-    rewards = object_at(result, "verifier_result", "rewards")
+    rewards = object_at(result_of(path.parent), "verifier_result", "rewards")
     one = next(iter(rewards.values())) if len(rewards) == 1 else None
     return grade_in(rewards) if grade_in(rewards) is not None else grade(one)
 
