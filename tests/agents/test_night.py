@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from tests.agents.test_supervise import DONE, LIMIT, OVERLOADED, runs, until
 from tui_agent.agents.morning import Report, as_html, as_markdown, as_text
 from tui_agent.agents.night import Night, Task, TaskFolder
 from tui_agent.agents.shift import Shift, TasksFile
+from tui_agent.agents.worktrees import WorktreeError, made
 from tui_agent.cli import main, night
 
 HOLDS = ("write", ("state.txt", "1"))
@@ -87,6 +89,34 @@ def test_a_worktree_is_removed_by_choice_and_never_with_what_is_not_committed(
     assert "dirty: its worktree stays" in capfd.readouterr().err
     assert [one.parent.name for one in home.glob("state/nights/*/*/worktree")] == ["002-dirty"]
     assert "clean" in git(repository, "branch", "--list", "agent-tui/*")
+
+
+def test_a_worktree_that_a_kill_left_half_made_is_made_anew(repository: Path, tmp_path: Path) -> None:
+    (repository / "file.txt").write_text("whole")
+    git(repository, "add", "file.txt")
+    git(repository, "commit", "-q", "-m", "file")
+    place = tmp_path / "place"
+    made(repository, place, "night/one")
+    # As git leaves it when it is killed: locked, and without its files.
+    (repository / ".git" / "worktrees" / "place" / "locked").write_text("initializing\n")
+    (place / "file.txt").unlink()
+    for gone in (False, True):
+        if gone:
+            (repository / ".git" / "worktrees" / "place" / "locked").write_text("initializing\n")
+            shutil.rmtree(place)
+        made(repository, place, "night/one")
+        assert (place / "file.txt").read_text() == "whole"
+        assert git(place, "status", "--porcelain") == ""
+    (place / "file.txt").write_text("work")
+    git(place, "commit", "-qam", "work")
+    made(repository, place, "night/one")
+    assert (place / "file.txt").read_text() == "work"
+    shutil.rmtree(place)
+    with pytest.raises(WorktreeError, match="already exists"):
+        made(repository, place, "night/one")  # the branch has work of its own
+    place.mkdir()
+    with pytest.raises(WorktreeError, match="is no worktree of"):
+        made(repository, place, "night/two")
 
 
 @pytest.mark.process

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import random
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -62,21 +64,28 @@ async def test_runs_of_a_killed_worker_go_on_in_another_one(tmp_path: Path) -> N
     assert all((tmp_path / f"w{number}" / "out.txt").is_file() for number in range(4))
 
 
+@contextmanager
+def here() -> Iterator[str]:
+    """The address of a cluster of two workers."""
+    distributed = pytest.importorskip("distributed", reason="the extra [cluster] is not installed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs="CRITICAL"
+    ) as made:
+        yield made.scheduler_address
+
+
 async def test_runs_of_a_killed_worker_of_a_cluster_go_on_from_the_lines_that_came(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setenv("TMPDIR", str(scratch))
-    distributed = pytest.importorskip("distributed", reason="the extra [cluster] is not installed")
     with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs="CRITICAL"
-        ) as made,
-        distributed.Client(made, set_as_default=False) as client,
+        here() as scheduler,
+        importlib.import_module("distributed").Client(scheduler, set_as_default=False) as client,
     ):
         pids = client.run(os.getpid)
-        start = arguments(tmp_path, 4, cluster=made.scheduler_address)
+        start = arguments(tmp_path, 4, cluster=scheduler)
         kill = once_all_wait(tmp_path, lambda fleet: os.kill(pids[fleet.hosts[0].name], signal.SIGKILL))
         fleet = await carried_out(start, kill)
     assert [run.outcome for run in fleet.runs] == ["answered"] * 4
@@ -226,8 +235,13 @@ text = "Now it is."
 """
 
 
-def test_a_task_has_a_worktree_and_a_check_and_its_end_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], server: NtfyServer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("cluster", [False, True], ids=["of this machine", "of a cluster"])
+def test_tasks_have_worktrees_and_checks_and_their_end_is_told(
+    cluster: bool,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    server: NtfyServer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("AGENT_TUI_NOTIFY__NTFY", f"{server.address}/fleets")
     repository = tmp_path / "shop"
@@ -247,16 +261,21 @@ def test_a_task_has_a_worktree_and_a_check_and_its_end_is_told(
     }
     wrong = {"task": "go", "workspace": "shop", "goal": "done"}
     tasks = tmp_path / "tasks.jsonl"
-    tasks.write_text(f"{json.dumps(task)}\n{json.dumps(wrong)}\n")
-    assert main(["fleet", str(tasks), "--output", "json", *given(tmp_path)]) == 1
+    tasks.write_text("\n".join(json.dumps(one) for one in ({**task, "id": "a"}, {**task, "id": "b"}, wrong)))
+    line = ["fleet", str(tasks), "--output", "json", *given(tmp_path)]
+    with here() if cluster else nullcontext("") as scheduler:
+        assert main([*line, *(["--cluster", scheduler] if scheduler else [])]) == 1
     made = json.loads(capsys.readouterr().out)
-    assert [run["result"]["answer"] for run in made["runs"]] == ["Now it is."]
+    assert [run["result"]["answer"] for run in made["runs"]] == ["Now it is."] * 2
     assert "only a `check` can say" in made["bad_lines"][0]["why"]
-    (worktree,) = (tmp_path / "tasks.fleet" / "worktrees").iterdir()
-    assert (worktree / "out.txt").read_text() == "done\n"
+    worktrees = list((tmp_path / "tasks.fleet" / "worktrees").iterdir())
+    assert [(one / "out.txt").read_text() for one in worktrees] == ["done\n"] * 2
     assert not (repository / "out.txt").exists()
+    for run in (tmp_path / "state" / "sessions").iterdir():
+        kinds = [one.type for one in read_journal(run).events]
+        assert kinds.count("run_finished") == 2  # its check failed, and then passed
     assert [(one["title"], one["message"]) for one in server.cache] == [
-        ("agent-tui fleet: ended", "1 answered")
+        ("agent-tui fleet: ended", "2 answered")
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from tui_agent import processes
 _SECONDS = 300.0
 _QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 """Settings by which git runs nothing that a checkout brings along."""
+
+_BEGUN = "locked initializing"
+"""What git says of a worktree that it has not finished."""
 
 
 class WorktreeError(Exception):
@@ -37,12 +41,41 @@ def git(folder: Path, *words: str) -> str:
 
 
 def made(repository: Path, place: Path, branch: str) -> str:
-    """Make the worktree, if it is not there, and give the commit from which it began. Raises `WorktreeError`."""
+    """Make the worktree, if it is not there, and give the commit from which it began. Raises `WorktreeError`.
+
+    One that git had not finished when it was killed is made anew.
+    """
     base = git(repository, "rev-parse", "HEAD")
-    if not place.exists():
-        git(repository, "worktree", "prune")
-        git(repository, "worktree", "add", "-b", branch, str(place), base)
+    known = _known(repository, place)
+    if known is not None and _BEGUN in known:
+        git(repository, "worktree", "unlock", str(place))
+        shutil.rmtree(place, ignore_errors=True)
+        known = None
+    if place.exists():
+        if known is None:
+            raise WorktreeError(f"{place} is there, and is no worktree of {repository}")
+        return base
+    git(repository, "worktree", "prune")
+    if _has_nothing(repository, branch, base):
+        git(repository, "branch", "-D", branch)
+    git(repository, "worktree", "add", "-b", branch, str(place), base)
     return base
+
+
+def _known(repository: Path, place: Path) -> list[str] | None:
+    """What git says of a worktree, line by line; None if it knows none there."""
+    told = git(repository, "worktree", "list", "--porcelain").split("\n\n")
+    blocks = (block.splitlines() for block in told)
+    return next((lines for lines in blocks if lines[:1] == [f"worktree {place.resolve()}"]), None)
+
+
+def _has_nothing(repository: Path, branch: str, base: str) -> bool:
+    """True for a branch without a commit of its own, as a kill leaves it."""
+    try:
+        git(repository, "merge-base", "--is-ancestor", f"refs/heads/{branch}", base)
+    except WorktreeError:
+        return False
+    return True
 
 
 def removed(repository: Path, place: Path) -> str:
