@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import signal
@@ -14,9 +15,10 @@ import pytest
 
 from tests.agents.conftest import Supervise
 from tests.agents.test_supervise import DONE, LIMIT, OVERLOADED, runs, until
-from tui_agent.agents.morning import Report, as_html, as_markdown, as_text
+from tui_agent.agents.morning import Report, as_html, as_markdown, as_text, reports
 from tui_agent.agents.night import Night, Task, TaskFolder
 from tui_agent.agents.shift import Shift, TasksFile
+from tui_agent.agents.waiting import Clock
 from tui_agent.agents.worktrees import WorktreeError, made
 from tui_agent.cli import main, night
 
@@ -253,6 +255,67 @@ def test_all_tasks_of_a_night_together_pass_no_ceiling(
     assert (None if found is None else found["max_cost"]) == share
     if share == 5.0 and found is not None:
         assert found["max_resumes"] == 2
+
+
+class Passing(Clock):
+    """Time passes by waits alone."""
+
+    def __init__(self) -> None:
+        self.at = 1_000.0
+
+    def now(self) -> float:
+        return self.at
+
+    def ticks(self) -> float:
+        return self.at
+
+    async def sleep(self, seconds: float) -> None:
+        self.at += seconds
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(
+    ("options", "until", "agreed", "begun"),
+    [
+        (["--on-limit=wait"], None, False, ("one", "other", "two", "three")),
+        (["--on-limit=ask"], None, True, ("one", "other", "two", "three")),
+        (["--on-limit=ask"], None, False, ("one", "other")),
+        (["--on-limit=stop"], None, False, ("one", "other")),
+        (["--on-limit=wait"], 4_000.0, False, ("one", "other")),
+    ],
+    ids=["wait", "ask, agreed", "ask, not agreed", "stop", "after --until"],
+)
+async def test_a_limit_that_one_task_meets_is_not_run_into_by_the_next(
+    options: list[str],
+    until: float | None,
+    agreed: bool,
+    begun: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    night, clock = Night(tmp_path), Passing()
+    agents = {"one": "claude-code", "two": "claude-code", "other": "codex", "three": "claude-code"}
+    for number, (name, agent) in enumerate(agents.items(), 1):
+        night.folder(number, name).keep(Task(name=name, agent=agent, command=("x",), workspace=str(tmp_path)))
+    ran: dict[str, float] = {}
+
+    async def supervised(_: Shift, folder: TaskFolder, task: Task, goal: str) -> int:
+        ran[task.name] = clock.now()
+        folder.add("begun")
+        if task.name == "one":
+            folder.limited(task.agent, 5_000.0)
+            if agreed:
+                folder.agree()
+        return 6 if task.name == "one" else 0
+
+    monkeypatch.setattr(Shift, "_supervised", supervised)
+    given = TasksFile.model_validate({"tasks": [{"name": name, "command": "x"} for name in agents]})
+    await Shift(night, given, options, print, until, clock=clock).run()
+    assert tuple(sorted(ran, key=begun.index)) == begun
+    assert {name for name, at in ran.items() if at < 5_000} == {"one", "other"}
+    assert [folder.ended is not None for folder in night.tasks] == [name in begun for name in agents]
+    later = {one.headline for one in reports(night, lambda *_: "") if one.name not in begun}
+    assert later <= {"open: it has not begun"}
 
 
 COMMANDS = (("output", "less log"), ("diff", "git diff"), ("discard", "git worktree remove"))

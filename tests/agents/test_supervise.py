@@ -11,7 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +131,16 @@ def test_a_limit_is_not_waited_for_beyond_what_was_agreed(
     done = supervise([[("fail", 1), *LIMIT_OF_2_H], [DONE]], *options)
     assert (done.returncode, len(runs(home))) == (code, 1)
     assert said in done.stderr
+
+
+def test_a_limit_that_stands_after_its_reset_does_not_use_up_the_resumes(
+    home: Path, supervise: Supervise, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed = simulated(monkeypatch)
+    at = datetime.now(UTC) - timedelta(seconds=90)
+    limit = [("limit", f"You've hit your session limit · resets {at:%I:%M%p} (UTC)"), ("exit", 1)]
+    assert supervise([*[limit] * 9, [DONE]], "--on-limit", "wait").returncode == 0
+    assert (len(runs(home)), passed() > 1_200) == (10, True)
 
 
 def test_who_agreed_to_a_limit_agreed_for_all_tasks_of_the_night(

@@ -50,7 +50,8 @@ def _report(folder: TaskFolder, task: Task, goes_on: Command) -> Report:
 
 def _headline(entries: Sequence[Entry], end: Entry | None) -> str:
     if end is None:
-        return "open: it was cut off, or still runs" if entries else "open: it has not begun"
+        begun = any(one.what == "begun" for one in entries)
+        return "open: it was cut off, or still runs" if begun else "open: it has not begun"
     done = "done" if end.code == 0 else f"not done, exit code {end.code}"
     return f"{done}: {one_line(end.text, 300)}" if end.text else done
 

@@ -25,6 +25,7 @@ from tui_agent.store.private import make_private, private
 
 _NIGHTS = "nights"
 _TASK, _RECORD, _LOCK, _AGREED = "task.json", "record.jsonl", "lock", "agreed"
+_LIMIT = "limit-"
 OUTPUT = "output.log"
 """What a task's agent wrote."""
 _END = 20_000
@@ -92,6 +93,10 @@ class TaskFolder:
         """Keep that for all tasks of the night. Raises `OSError`."""
         (self.path.parent / _AGREED).touch(mode=0o600)
 
+    def limited(self, agent: str, until: float) -> None:
+        """Keep, for all tasks of the night, that the limit of an agent is reached until then. Raises `OSError`."""
+        replace_whole(self.path.parent / f"{_LIMIT}{_plain(agent)}", str(until))
+
     def add(self, what: What, **fields: Any) -> None:
         """Write an entry to the disk. A line that a kill left torn stays a line of its own."""
         entry = Entry(at=time.time(), what=what, **fields)
@@ -115,6 +120,11 @@ class TaskFolder:
     def ended(self) -> Entry | None:
         """The end of the task; None if it is open."""
         return next((entry for entry in reversed(self.entries) if entry.what == "ended"), None)
+
+    @property
+    def begun(self) -> bool:
+        """It was begun, perhaps by a process that is gone."""
+        return any(entry.what == "begun" for entry in self.entries)
 
     @property
     def resumes(self) -> int:
@@ -154,6 +164,12 @@ class Night:
         with suppress(OSError):
             return tuple(TaskFolder(one) for one in sorted(self.path.iterdir()) if (one / _TASK).is_file())
         return ()
+
+    def limited_until(self, agent: str) -> float:
+        """The moment until which the limit of an agent is reached, in seconds since 1970; 0 if it is not known."""
+        with suppress(OSError, ValueError):
+            return float((self.path / f"{_LIMIT}{_plain(agent)}").read_bytes())
+        return 0.0
 
     def folder(self, number: int, name: str) -> TaskFolder:
         return TaskFolder(self.path / f"{number:03d}-{_plain(name)}")

@@ -10,7 +10,6 @@ import asyncio
 import os
 import shlex
 import sys
-import time
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +23,8 @@ from tui_agent.agents import worktrees
 from tui_agent.agents.leash import leashed
 from tui_agent.agents.night import OUTPUT, Night, Task, TaskFolder, keep_source
 from tui_agent.agents.units import machine_goes_down
+from tui_agent.agents.waiting import Clock
+from tui_agent.quantities import clock_time
 
 _LARGEST = 1_000_000
 _STOPPED = 130
@@ -147,6 +148,7 @@ class Shift:
     until: float | None = None
     """The moment from which on none is begun, in seconds since 1970."""
 
+    clock: Clock = field(default_factory=Clock)
     granted: dict[TaskFolder, dict[str, float]] = field(default_factory=dict)
     """What of the night's ceilings each task may use."""
 
@@ -189,42 +191,68 @@ class Shift:
         return all((end := folder.ended) is not None and end.code == 0 for folder in folders)
 
     async def _one(self, folder: TaskFolder, task: Task, goal: str, turn: asyncio.Semaphore) -> None:
-        async with turn:
-            if self.until is not None and time.time() >= self.until:
-                self.say(f"{task.name}: it stays open, its time is over (--until)")
-                return
-            if (share := self._share(folder)) is None:
-                self.say(f"{task.name}: it stays open, what the night may cost is used up")
-                return
-            self.granted[folder] = share
-            place = Path(task.workspace)
-            if task.repository:
-                try:
-                    base = await asyncio.to_thread(worktrees.made, Path(task.repository), place, task.branch)
-                except worktrees.WorktreeError as error:
-                    folder.add("ended", code=2, text=f"its worktree could not be made: {error}")
-                    self.say(f"{task.name}: its worktree could not be made: {error}")
+        while True:
+            async with turn:
+                if (limit := self._limit(task)) is None:
+                    await self._begun(folder, task, goal)
                     return
-                if not task.base:
-                    folder.keep(task.model_copy(update={"base": base}))
-            self.say(f"{task.name}: {'goes on' if folder.entries else 'begins'} in {place}")
+            if self._ends_with_a_limit(folder, limit):
+                self.say(f"{task.name}: it stays open, {task.agent} has reached its limit")
+                return
+            # Its turn goes to the tasks of other agents.
+            hour = clock_time(limit, self.clock.now())
+            self.say(f"{task.name}: {task.agent} has reached its limit, it begins at {hour}")
+            folder.add("waits", text="the limit that another task has reached", until=limit)
+            await self.clock.wait_until(limit)
+
+    def _limit(self, task: Task) -> float | None:
+        """The moment until which no task of an agent is begun: one has met its limit, as all would."""
+        until = self.night.limited_until(task.agent)
+        return until if until > self.clock.now() else None
+
+    def _ends_with_a_limit(self, folder: TaskFolder, at: float) -> bool:
+        """Tell if nothing more is begun until then: a limit is not to be waited for, or not for so long."""
+        unwanted = "--on-limit=stop" in self.options or (
+            "--on-limit=ask" in self.options and not folder.agreed
+        )
+        return unwanted or (self.until is not None and at >= self.until)
+
+    async def _begun(self, folder: TaskFolder, task: Task, goal: str) -> None:
+        if self.until is not None and self.clock.now() >= self.until:
+            self.say(f"{task.name}: it stays open, its time is over (--until)")
+            return
+        if (share := self._share(folder)) is None:
+            self.say(f"{task.name}: it stays open, what the night may cost is used up")
+            return
+        self.granted[folder] = share
+        place = Path(task.workspace)
+        if task.repository:
             try:
-                code = await self._supervised(folder, task, goal)
-            except asyncio.CancelledError:
-                if folder.ended is None and not machine_goes_down():
-                    folder.add("ended", code=_STOPPED, text="it was interrupted")
-                raise
-            if folder.ended is None:
-                if code in _ENDS and await asyncio.to_thread(machine_goes_down):
-                    self.say(f"{task.name}: it stays open, the machine goes down")
-                    return
-                folder.add("ended", code=code, text=_ENDS.get(code, ""))
-            end = folder.ended
-            self.say(f"{task.name}: exit code {code}" + (f", {end.text}" if end and end.text else ""))
-            if code == 0 and task.repository and self.given.remove:
-                why = await asyncio.to_thread(worktrees.removed, Path(task.repository), place)
-                if why:
-                    self.say(f"{task.name}: its worktree stays: {why}")
+                base = await asyncio.to_thread(worktrees.made, Path(task.repository), place, task.branch)
+            except worktrees.WorktreeError as error:
+                folder.add("ended", code=2, text=f"its worktree could not be made: {error}")
+                self.say(f"{task.name}: its worktree could not be made: {error}")
+                return
+            if not task.base:
+                folder.keep(task.model_copy(update={"base": base}))
+        self.say(f"{task.name}: {'goes on' if folder.begun else 'begins'} in {place}")
+        try:
+            code = await self._supervised(folder, task, goal)
+        except asyncio.CancelledError:
+            if folder.ended is None and not machine_goes_down():
+                folder.add("ended", code=_STOPPED, text="it was interrupted")
+            raise
+        if folder.ended is None:
+            if code in _ENDS and await asyncio.to_thread(machine_goes_down):
+                self.say(f"{task.name}: it stays open, the machine goes down")
+                return
+            folder.add("ended", code=code, text=_ENDS.get(code, ""))
+        end = folder.ended
+        self.say(f"{task.name}: exit code {code}" + (f", {end.text}" if end and end.text else ""))
+        if code == 0 and task.repository and self.given.remove:
+            why = await asyncio.to_thread(worktrees.removed, Path(task.repository), place)
+            if why:
+                self.say(f"{task.name}: its worktree stays: {why}")
 
     async def _supervised(self, folder: TaskFolder, task: Task, goal: str) -> int:
         """Run the task by a process of its own: its exit code."""

@@ -414,6 +414,9 @@ class Supervisor:
 
     async def _limit_over(self, limit: str, at: float) -> int | None:
         """Wait until a limit of use lets the agent through; the exit code if that is not wanted."""
+        if self._record is not None:
+            with suppress(OSError):
+                self._record.limited(self._dialect.name, at)
         hour = self._hour(at)
         self.why = limit
         if self._limits.until is not None and at >= self._limits.until:

@@ -142,7 +142,7 @@ def _limited(
     wait_at_most: float,
 ) -> FaultPlan:
     """Choose among a wait, another model, a question and the end: as the operator chose, else by who is there."""
-    until = _lets_through(policy, faults, fault, jitter, now)
+    until = _lets_through(faults, fault, jitter, now)
     left = max(0.0, until - now)
     known = fault.kind is FaultKind.USAGE_LIMIT
     said = f"{limit_words(fault, now)}: {message_words(fault)}" if known else _asks_to_wait(fault)
@@ -165,17 +165,17 @@ def _asks_to_wait(fault: Fault) -> str:
     return f"{kind_words(fault)}: the provider asks to wait {fault.retry_after or 0.0:.0f} s: {message_words(fault)}"
 
 
-def _lets_through(
-    policy: FaultParameters, faults: ModelFaults, fault: Fault, jitter: float, now: float
-) -> float:
+def _lets_through(faults: ModelFaults, fault: Fault, jitter: float, now: float) -> float:
     """Say when the next call is worth a try, in seconds since 1970."""
     at = fault.resets_at
     if at is None and fault.retry_after is not None:
         at = now + fault.retry_after
     if at is None:
         return now + min(FIRST_LOOK * 2.0 ** min(faults.limits, 10), LAST_LOOK)
-    if at <= now:  # it should have been reset by now
-        return now + max(1.0, backoff(policy, faults.limits + 1, jitter))
+    if (
+        at <= now
+    ):  # it should have been reset by now: clocks differ by seconds, and some limits stand for an hour more
+        return now + min(LATE * 2.0 ** min(faults.limits, 10), FIRST_LOOK) * (0.5 + jitter / 2)
     return at + min(LATE, 1.0 + (at - now) / 60) * (0.2 + 0.8 * jitter)
 
 
