@@ -20,7 +20,8 @@ import pytest
 from tests.agents.conftest import Supervise, command
 from tui_agent.agents.dialects import DIALECTS
 from tui_agent.agents.followed import Followed
-from tui_agent.agents.night import TaskFolder
+from tui_agent.agents.morning import reports
+from tui_agent.agents.night import TaskFolder, nights
 from tui_agent.agents.waiting import Clock, moment
 from tui_agent.cli import main
 from tui_agent.core.recovery.policy import preset
@@ -141,6 +142,28 @@ def test_a_limit_that_stands_after_its_reset_does_not_use_up_the_resumes(
     limit = [("limit", f"You've hit your session limit · resets {at:%I:%M%p} (UTC)"), ("exit", 1)]
     assert supervise([*[limit] * 9, [DONE]], "--on-limit", "wait").returncode == 0
     assert (len(runs(home)), passed() > 1_200) == (10, True)
+
+
+@pytest.mark.parametrize(
+    ("play", "options", "said"),
+    [
+        (
+            [("fail", 1)],
+            (),
+            "ended, perhaps not done: it gave no answer, its last call failed: Exit code 2 no rule",
+        ),
+        ([("fail", 1)], ("--check", "true"), "done"),
+        ([("fail", 2), DONE], (), "done"),
+        ([("helper", ["API Error: overloaded", True, True]), DONE], (), "done"),
+    ],
+    ids=["it gave up in silence", "its check passes", "it answered", "a sub-agent failed, it answered"],
+)
+def test_an_agent_that_ends_behind_a_failed_call_is_not_reported_as_done(
+    play: list[Any], options: tuple[str, ...], said: str, home: Path, supervise: Supervise
+) -> None:
+    assert supervise([play], *options).returncode == 0
+    (task,) = reports(nights(home / "state")[0], lambda *_: "")
+    assert task.headline == said
 
 
 def test_who_agreed_to_a_limit_agreed_for_all_tasks_of_the_night(

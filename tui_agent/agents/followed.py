@@ -133,6 +133,22 @@ class Followed:
                     fault = None
         return fault
 
+    def unanswered(self) -> str:
+        """The words of the call that failed last, if the attempt ends with it and no answer came; else empty."""
+        failure = ""
+        for event in self._since_begun(lanes=False):
+            match event:
+                case events.ToolFailed() | events.ToolRefused():
+                    failure = event.content or "without words"
+                case (
+                    events.ToolResult()
+                    | events.ReplyFinished()
+                    | events.RunStarted()
+                    | events.OperatorSpoke()
+                ):
+                    failure = ""
+        return failure
+
     def size(self) -> int:
         """Bytes of the session's file; 0 if there is none."""
         with suppress(OSError):

@@ -19,6 +19,7 @@ from tui_agent import bounded_process
 from tui_agent.agents.followed import Followed, Lost
 from tui_agent.core import events
 from tui_agent.core.recovery.policy import RecoveryPolicy
+from tui_agent.terminal_text import one_line
 
 MEMORY = 4 << 30
 """Bytes of address space that reading may take beside what the program takes."""
@@ -51,6 +52,8 @@ class Stand(BaseModel):
     """A person has stopped the agent."""
     fault: events.Fault | None = None
     """The failed call of the model with which the attempt ends."""
+    unanswered: str = ""
+    """The words of the failed call with which the attempt ends; empty if an answer came."""
     calls: int = 0
     failed: int = 0
     spent: float | None = None
@@ -161,6 +164,7 @@ def _stand(followed: Followed, told: list[events.VerdictReached | events.ToolSuc
         replied=followed.replied(),
         stopped=followed.stopped(),
         fault=followed.fault(),
+        unanswered=one_line(followed.unanswered(), 200),
         calls=calls,
         failed=failed,
         spent=followed.spent(),

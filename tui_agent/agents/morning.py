@@ -52,7 +52,9 @@ def _headline(entries: Sequence[Entry], end: Entry | None) -> str:
     if end is None:
         begun = any(one.what == "begun" for one in entries)
         return "open: it was cut off, or still runs" if begun else "open: it has not begun"
-    done = "done" if end.code == 0 else f"not done, exit code {end.code}"
+    if end.code == 0:
+        return f"ended, perhaps not done: {one_line(end.text, 300)}" if end.text else "done"
+    done = f"not done, exit code {end.code}"
     return f"{done}: {one_line(end.text, 300)}" if end.text else done
 
 

@@ -247,6 +247,8 @@ class Supervisor:
                     return ended.code
                 words = await self._undone()
                 if not words:
+                    failed = self._follower.stand.unanswered if self._goal is None else ""
+                    self.why = f"it gave no answer, its last call failed: {failed}" if failed else ""
                     return 0
                 code = STOPPED if (hopeless := self._rounds.hopeless) else PARTIAL
                 if why := hopeless or self._kept_from_resuming():
