@@ -104,6 +104,9 @@ for step, value in play[min(attempt, len(play)) - 1]:
         os.kill(os.getpid(), getattr(signal, "SIG" + value))
     elif step == "wait":
         time.sleep(value)
+    elif step == "until":
+        while not os.path.exists(value):
+            time.sleep(0.02)
     elif step == "exit":
         sys.exit(value)
 """

@@ -75,13 +75,16 @@ class Model(OpenAIServer):
         item["content"] = [{"type": "output_text", "text": self.words}]
         if command := self.turn(number):
             given = json.dumps({"cmd": command})
-            item = {
-                "type": "function_call",
-                "id": f"f{number}",
-                "call_id": f"c{number}",
-                "name": "exec_command",
-            }
-            item["arguments"] = given
+            own = {"id": f"f{number}", "call_id": f"c{number}"}
+            if any(one["type"] == "additional_tools" for one in self.requests[-1].body["input"]):
+                script = f"const r = await tools.exec_command({given}); text(r.output);"
+                item = {"type": "custom_tool_call", "name": "exec", "input": script, **own}
+            else:
+                item = {"type": "function_call", "name": "exec_command", "arguments": given, **own}
+        return self.response(number, item)
+
+    def response(self, number: int, item: dict[str, Any]) -> Answer:
+        """One item of OpenAI's Responses."""
         usage = {"input_tokens": 5, "output_tokens": 5, "total_tokens": 10}
         done = {"id": f"r{number}", "output": [item], "usage": usage}
         return stream(

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,9 @@ from tests.agents.test_real_agents import CALL, OURS, PATIENCE, PROGRAMS, Model,
 from tests.agents.test_supervise import until
 from tests.openai_server import Answer, Recorded, Step, stream
 from tui_agent.agents.night import TaskFolder
-from tui_agent.agents.supervision import CUT_OFF, GO_ON
+from tui_agent.agents.supervision import CUT_OFF, GO_ON, SUB_AGENT_DIED
 
-SOON = 20.0
+SOON, LONG = 90.0, 7_200.0
 """Seconds until a limit resets, as the server has it."""
 
 
@@ -35,7 +35,7 @@ class Faulty(Model):
         super().__init__()
         self.fault = fault
         self.work = work
-        self.begun = time.time()
+        self.begun = 0.0
         self.asked = ""
 
     def respond(self, request: Recorded) -> Answer:
@@ -43,6 +43,7 @@ class Faulty(Model):
         answer = super().respond(request)
         if len(self.requests) == seen:
             return answer
+        self.begun = self.begun or time.time()
         self.asked = json.dumps(request.body)
         return self.fault(self, self.asked) or answer
 
@@ -78,6 +79,11 @@ def limited(model: Faulty, asked: str) -> Answer | None:
     return Answer(429, headers, json.dumps(body).encode())
 
 
+def limited_for_long(model: Faulty, asked: str) -> Answer | None:
+    model.begun = max(model.begun, time.time() + LONG - SOON)
+    return limited(model, asked)
+
+
 def silent(model: Faulty, asked: str) -> Answer | None:
     return stream(Step.HANG)
 
@@ -89,6 +95,15 @@ def well(model: Faulty, asked: str) -> Answer | None:
 def _error(status: int, kind: str, message: str) -> Answer:
     body = {"type": "error", "error": {"type": kind, "message": message}}
     return Answer(status, (("Content-Type", "application/json"),), json.dumps(body).encode())
+
+
+CODEX = next(one for one in PROGRAMS if one.agent == "codex")
+IN_CODE_MODE = replace(CODEX, command=(*CODEX.command[:-1], "-m", "gpt-5.6-sol", CODEX.command[-1]))
+"""A model of Codex's own catalogue, whose calls are scripts."""
+ALL = [
+    *(pytest.param(one, id=one.agent) for one in PROGRAMS),
+    pytest.param(IN_CODE_MODE, id="codex in code mode"),
+]
 
 
 @dataclass(frozen=True)
@@ -104,6 +119,12 @@ class Night:
 NIGHTS: Mapping[str, Night] = {
     "overload": Night(overloaded, said=("done", "waits until", "resumed: after a fault of its model")),
     "limit": Night(limited, ("--on-limit", "wait"), said=("done", "waits until", "resumed 1 time")),
+    "long limit": Night(
+        limited_for_long,
+        ("--on-limit", "stop"),
+        code=3,
+        said=("not done, exit code 6: limit reached, resets", "(--on-limit stop)"),
+    ),
     "stall": Night(
         silent, ("--max-silence", "12"), code=3, said=("not done, exit code 4: it was silent for",)
     ),
@@ -118,10 +139,9 @@ BY_ITSELF = {
     ("loop", "gemini-cli"): "it ends a model that repeats itself, with exit code 0",
     ("loop", "qwen-code"): "it ends a model that repeats itself, with exit code 1",
     **{
-        ("limit", agent): "its own tries outlast a limit of seconds"
-        for agent in ("gemini-cli", "mistral-vibe", "opencode", "qwen-code", "kimi-code")
+        ("limit", agent): "its own tries outlast a limit of 90 seconds"
+        for agent in ("gemini-cli", "mistral-vibe", "qwen-code", "kimi-code")
     },
-    ("overload", "gemini-cli"): "it tries ten times by itself, for more than three minutes",
 }
 """Nights in which the program needs nobody."""
 
@@ -147,7 +167,7 @@ async def morning(where: dict[str, Any]) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.agent)
+@pytest.mark.parametrize("program", ALL)
 @pytest.mark.parametrize("name", NIGHTS)
 async def test_a_night_comes_to_its_report(name: str, program: Program) -> None:
     night = NIGHTS[name]
@@ -165,7 +185,7 @@ async def test_a_night_comes_to_its_report(name: str, program: Program) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.agent)
+@pytest.mark.parametrize("program", ALL)
 async def test_a_night_whose_supervisor_was_killed_goes_on(program: Program) -> None:
     def hangs(model: Faulty, asked: str) -> Answer | None:
         if CUT_OFF[:30] in asked or "work-begun" not in asked:
@@ -190,3 +210,44 @@ async def test_a_night_whose_supervisor_was_killed_goes_on(program: Program) -> 
         said = await morning(where)
     assert code == 0, told + said
     assert "resumed: it was cut off" in said
+
+
+class Delegating(Faulty):
+    """Leaves the task to a sub-agent of Codex's, whose model is overloaded for good."""
+
+    def __init__(self) -> None:
+        super().__init__(well)
+
+    def respond(self, request: Recorded) -> Answer:
+        asked = json.dumps(request.body)
+        if not request.path.endswith("/responses"):
+            return super().respond(request)
+        if '"author": "/root", "recipient": "/root/helper"' in asked:
+            return _error(400, "invalid_request_error", "The helper's model is gone")
+        self.requests.append(request)
+        number = len(self.requests)
+        given = {
+            "spawn_agent": {"task_name": "helper", "message": "the task of a helper", "fork_turns": "none"},
+            "wait_agent": {"timeout_ms": 10_000},
+        }
+        name = {1: "spawn_agent", 2: "wait_agent"}.get(number)
+        if name is None:
+            content = [{"type": "output_text", "text": self.words}]
+            return self.response(
+                number, {"type": "message", "role": "assistant", "id": f"m{number}", "content": content}
+            )
+        item = {"type": "function_call", "namespace": "collaboration", "name": name}
+        item |= {"id": f"f{number}", "call_id": f"c{number}", "arguments": json.dumps(given[name])}
+        return self.response(number, item)
+
+
+@pytest.mark.slow
+async def test_a_sub_agent_of_codex_that_died_is_named_and_the_agent_is_told() -> None:
+    async with Delegating() as model, home_of("codex", "codex", model) as where:
+        tasks = await laid_out(IN_CODE_MODE, where)
+        code, _, told = await run((*OURS, "supervise", "--tasks", str(tasks)), where)
+        said = await morning(where)
+    assert code == 0, told + said
+    assert "a sub-agent died: " in said
+    assert "The helper's model is gone" in said
+    assert SUB_AGENT_DIED[:40] in json.dumps(model.requests[-1].body)

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.agents.conftest import Supervise, command
+from tui_agent.agents import supervision
 from tui_agent.agents.dialects import DIALECTS
 from tui_agent.agents.followed import Followed
 from tui_agent.agents.morning import reports
@@ -166,6 +167,26 @@ def test_an_agent_that_ends_behind_a_failed_call_is_not_reported_as_done(
     assert task.headline == said
 
 
+def test_an_agent_that_tries_again_at_a_limit_is_ended_if_limits_are_not_waited_for(
+    home: Path, supervise: Supervise, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervision, "HELD", 0.0)
+    done = supervise([[LIMIT_OF_2_H[0], ("wait", 600)]], "--on-limit", "stop")
+    assert (done.returncode, "(--on-limit stop)" in done.stderr) == (6, True)
+
+
+def test_a_limit_at_which_an_agent_tries_again_by_itself_is_told_once(
+    home: Path, supervise: Supervise, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervision, "HELD", 0.0)
+    (home / "config.toml").write_text(f'[notify]\ncommand = ["touch", "{home}/told"]\n')
+    play = [[LIMIT_OF_2_H[0], ("until", str(home / "told")), DONE]]
+    done = supervise(play, "--on-limit", "wait", "--config", str(home / "config.toml"))
+    assert (done.returncode, done.stderr.count("it tries again by itself")) == (0, 1)
+    (task,) = reports(nights(home / "state")[0], lambda *_: "")
+    assert [event for event in task.events if "resets" in event and "tries again by itself" in event]
+
+
 def test_who_agreed_to_a_limit_agreed_for_all_tasks_of_the_night(
     home: Path, supervise: Supervise, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -296,6 +317,19 @@ def test_until_is_the_next_time_that_a_clock_shows_it(text: str, expected: str) 
 def test_a_time_that_does_not_come_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["supervise", "--until", text, "--", "claude", "-p", "x"]) == 2
     assert "--until" in capsys.readouterr().err
+
+
+def test_the_output_names_a_fault_behind_the_lines_of_a_crash() -> None:
+    """As Gemini CLI 0.61.0 ends after ten tries of its own."""
+    frames = "".join(
+        f"    at async step{number} (file:///bundle/chunk.js:{number})\n" for number in range(10)
+    )
+    error = '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}'
+    end = "An unexpected critical error occurred:[object Object]"
+    said = f"n _ApiError: {error}\n{frames} {{\n  status: 529\n}}\n{end}\n"
+    headless = DIALECTS["gemini-cli"].headless
+    assert headless is not None
+    assert headless.said_of_fault(said) == error
 
 
 def test_a_dropped_connection_is_told_by_the_output_alone(home: Path, supervise: Supervise) -> None:

@@ -245,18 +245,27 @@ def test_threads_of_codex_are_lanes_under_the_call_that_started_them(tmp_path: P
         spawned = {"subagent": {"thread_spawn": {"parent_thread_id": starter, "depth": 1}}}
         return line("session_meta", id=key, cwd="/w", source=spawned, agent_nickname="Ada", **more)
 
+    def newer_starts(call: str, thread: str) -> list[dict[str, Any]]:
+        """As version 0.171 writes it: an item names the thread, before the output that does not."""
+        activity = {"type": "SubAgentActivity", "id": call, "agent_thread_id": thread, "kind": "started"}
+        asked, ended = starts(call, "/root/helper")
+        return [asked, line("event_msg", type="item_completed", item=activity), ended]
+
     def starts(call: str, thread: str) -> list[dict[str, Any]]:
         asked = {"type": "function_call", "name": "spawn_agent", "call_id": call, "arguments": "{}"}
         output = json.dumps({"agent_id": thread})
         ended = {"type": "function_call_output", "call_id": call, "output": output}
         return [line("response_item", **asked), line("response_item", **ended)]
 
-    died = line("event_msg", type="error", message="Overloaded")
+    died = [
+        line("event_msg", type="error", message="Overloaded"),
+        line("event_msg", type="task_complete", error={"message": "Overloaded"}),
+    ]
     told = line("event_msg", type="user_message", message="look")
     own = line("session_meta", id=main, cwd="/w")
-    files[0].write_text(samples.lines([own, told, *starts("c1", first)]))
+    files[0].write_text(samples.lines([own, told, *newer_starts("c1", first)]))
     files[1].write_text(samples.lines([meta(first, main), told, *starts("c2", second)]))
-    files[2].write_text(samples.lines([meta(second, first), told, died]))
+    files[2].write_text(samples.lines([meta(second, first), told, *died]))
     files[3].write_text(samples.lines([meta(forked, main, forked_from_id=main), told]))
     watched = Watched(files[0])
     watched.update(4e9)
@@ -265,4 +274,10 @@ def test_threads_of_codex_are_lanes_under_the_call_that_started_them(tmp_path: P
     assert {event.lane for event in lanes} == {"c1", "c2"}
     faults = [event for event in lanes if isinstance(event.event, events.ModelFaulted)]
     assert [(one.lane, one.name) for one in faults] == [("c2", "Ada")]
+
+    files[2].write_text(samples.lines([meta(second, first), told, died[1]]))
+    watched = Watched(files[0])
+    watched.update(4e9)
+    newer = [one for one in watched.events if isinstance(one, events.LaneEvent)]
+    assert [one.lane for one in newer if isinstance(one.event, events.ModelFaulted)] == ["c2"]
     assert sorted(find_transcripts([tmp_path])) == [files[0], files[3]]

@@ -62,7 +62,7 @@ DIALECT = Dialect(
         ),
         prompt=words("-p --prompt"),
         session=words("-r --resume --session-id"),
-        fault=r"^(?:\[ERROR\]|\s+message:) (?P<words>.*)",
+        fault=r"(?:^\[ERROR\]|^\s+message:|\b_?ApiError:) (?P<words>.*)",
         hides_faults=True,
     ),
 )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-_END = 12
+_END = 16
 """Lines of the output in which a fault stands that ended it."""
 
 

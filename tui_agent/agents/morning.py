@@ -96,7 +96,7 @@ def _said(entry: Entry) -> str:
             return f"resumed: {text}"
         case "waits":
             return f"waits until {time_of_day(entry.until or entry.at)}: {text}"
-        case "stalled" | "lost" | "doubted":
+        case "held" | "stalled" | "lost" | "doubted":
             return text
         case "checked":
             return f"check: {text}"

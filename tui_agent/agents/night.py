@@ -30,7 +30,9 @@ OUTPUT = "output.log"
 """What a task's agent wrote."""
 _END = 20_000
 """Bytes of the output, from its end, in which its last line stands."""
-What = Literal["begun", "session", "waits", "stalled", "lost", "doubted", "resumed", "checked", "ended"]
+What = Literal[
+    "begun", "session", "waits", "held", "stalled", "lost", "doubted", "resumed", "checked", "ended"
+]
 
 
 class Entry(BaseModel, frozen=True):

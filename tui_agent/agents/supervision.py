@@ -66,6 +66,8 @@ _LOOK = 0.2
 """Seconds between two looks at the session."""
 _COUNT = 5.0
 """Seconds between two counts of the cost."""
+HELD = 30.0
+"""Seconds after which an agent that met a limit and runs on is said to try again by itself."""
 _READING_OUT = 0.5
 """Seconds beyond that for what it still says."""
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
@@ -172,6 +174,10 @@ class Supervisor:
         self._tail = b""
         self._written = 0
         self._quiet: Silence | None = None
+        self._held_since: float | None = None
+        """The moment since which a limit holds the agent while it runs."""
+        self._held_until = 0.0
+        """The reset of the limit that was said to hold it."""
         self._clock = clock or Clock()
         self._begun = self._clock.ticks()
         self._began_at = self._clock.now()
@@ -483,7 +489,7 @@ class Supervisor:
         self._say_doubt(self._follower.stand.loss)
         if self._follower.stand.replied:
             self._faults = self._faults.replied()
-        if ended.decided is None and not ended.advice:
+        if ended.decided is None and not ended.advice and ended.fault is None:
             return Ended(ended.code, fault=self._fault(ended.code))
         return ended
 
@@ -508,6 +514,8 @@ class Supervisor:
                     ended = None if gone else await self._judged(told, running)
                     if ended is not None:
                         return ended
+                if not gone and (ended := self._holds()) is not None:
+                    return ended
                 self._say_unfollowed()
                 self._say_lost()
                 session = self._follower.stand.session
@@ -526,6 +534,26 @@ class Supervisor:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK):
                     await child.process.wait()
+
+    def _holds(self) -> Ended | None:
+        """Say, once, that a limit holds an agent that tries again by itself; the end if limits are not waited for."""
+        fault, now = self._follower.stand.fault, self._clock.now()
+        at = fault.resets_at if fault is not None and fault.kind is events.FaultKind.USAGE_LIMIT else None
+        if fault is None or at is None or at - now <= self._policy.retry_after_cap:
+            self._held_since = None
+            return None
+        self._held_since = self._clock.ticks() if self._held_since is None else self._held_since
+        if self._clock.ticks() - self._held_since < HELD:
+            return None
+        if self._limits.on_limit == "stop":
+            return Ended(0, fault=fault)
+        if abs(at - self._held_until) > HELD:
+            self._held_until = at
+            text = f"{when_words(fault, now)}: it tries again by itself"
+            self.say(text)
+            self._tell("a limit", text)
+            self._note("held", text=text, until=at)
+        return None
 
     async def _used_up(self, running: Leashed) -> Ended | None:
         """The end that a limit brings to the agent: that of its cost, or of its silence."""

@@ -51,6 +51,7 @@ _BESIDE = {
     "state",
     "world_state",
     "token_usage_record",
+    "inter_agent_communication_metadata",
     "line without a type",
     "ghost_snapshot",
     "compaction",
@@ -109,6 +110,8 @@ class Codex(Format):
         """How calls ended by their items, which come before their outputs."""
         self.spawned: dict[str, str] = {}
         """Outputs of calls that started a thread, which name it, by the calls."""
+        self.fault = ""
+        """The words of the failed call of the model in this turn."""
 
     @classmethod
     def matches(cls, recording: Recording) -> bool:
@@ -267,7 +270,7 @@ class Codex(Format):
         status, cell = status_of(text)
         call = self.calls[key][1] if key in self.calls else None
         if call is not None and call.name.endswith("spawn_agent"):
-            self.spawned[key] = text
+            self.spawned.setdefault(key, text)
         if not status or call is None:
             self.end(key, self._ended, output, at)
             return
@@ -345,10 +348,21 @@ class Codex(Format):
                 self.closed = True
                 self.interrupted(at)
             case "error" | "stream_error":
-                self.closed = True
-                self.add(Faulted(classified(text_at(payload, "message")), at))
+                self._faulted(text_at(payload, "message"), at)
+            case "task_started":
+                self.fault = ""
+                self.leave_out("event_msg task_started")
+            case "task_complete" if failed := text_at(payload, "error", "message"):
+                self._faulted(failed, at)
             case other:
                 self.leave_out(f"event_msg {other if isinstance(other, str) else 'without a type'}")
+
+    def _faulted(self, words: str, at: float | None) -> None:
+        """A failed call of the model. A turn that ends with it may tell it again."""
+        self.closed = True
+        if words != self.fault:
+            self.add(Faulted(classified(words), at))
+        self.fault = words
 
     def _completed(self, item: Record, at: float | None) -> None:
         """Events of newer versions about texts and about commands that were run."""
@@ -359,6 +373,8 @@ class Codex(Format):
             self._agent_event(text, at)
         elif kind in ITEMS:
             self._ran(item, at)
+        elif kind == "SubAgentActivity":
+            self.spawned[text_at(item, "id")] = text_at(item, "agent_thread_id")
         else:
             self.leave_out(f"event_msg item_completed {kind}".rstrip())
 
