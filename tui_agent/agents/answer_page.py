@@ -64,7 +64,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answered:
-    """What is sent back."""
+    """A reply."""
 
     status: int
     page: str

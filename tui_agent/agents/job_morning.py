@@ -58,7 +58,7 @@ def _headline(trial: Path, result: Mapping[str, Any], sessions: Sequence[Path]) 
 
 
 def _errors(result: Mapping[str, Any]) -> Iterator[tuple[str, str, float | None]]:
-    """What broke a trial, or one of its steps: the kind, the words and the time."""
+    """The faults that broke a trial, or one of its steps: kind, words and time."""
     for one in (result, *objects_at(result, "step_results")):
         error = object_at(one, "exception_info")
         if error:

@@ -95,7 +95,7 @@ class Outbox:
 
 
 def _taken_over(path: Path) -> Iterator[tuple[Notice, list[str]]]:
-    """What stands open in a file that nobody locks."""
+    """Notices that stand open in a file that nobody locks."""
     with suppress(OSError), path.open("rb+") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield from _still_open(untrusted_files.content(path, _LARGEST).splitlines())

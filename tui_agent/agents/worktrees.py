@@ -13,7 +13,7 @@ _QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 """Settings by which git runs nothing that a checkout brings along."""
 
 _BEGUN = "locked initializing"
-"""What git says of a worktree that it has not finished."""
+"""A line of git about a worktree that it has not finished."""
 
 
 class WorktreeError(Exception):
@@ -63,7 +63,7 @@ def made(repository: Path, place: Path, branch: str) -> str:
 
 
 def _known(repository: Path, place: Path) -> list[str] | None:
-    """What git says of a worktree, line by line; None if it knows none there."""
+    """The lines of git about a worktree; None if it knows none there."""
     told = git(repository, "worktree", "list", "--porcelain").split("\n\n")
     blocks = (block.splitlines() for block in told)
     return next((lines for lines in blocks if lines[:1] == [f"worktree {place.resolve()}"]), None)
