@@ -23,6 +23,7 @@ from tui_agent.agents.dialects import DIALECTS
 from tui_agent.agents.followed import Followed
 from tui_agent.agents.morning import reports
 from tui_agent.agents.night import TaskFolder, nights
+from tui_agent.agents.stall import tree
 from tui_agent.agents.waiting import Clock, moment
 from tui_agent.cli import main
 from tui_agent.core.recovery.policy import preset
@@ -382,6 +383,25 @@ def test_the_agent_ends_with_its_supervisor(home: Path, number: signal.Signals) 
     assert running.stderr is not None
     running.stderr.close()
     assert gone(int((home / "child").read_text()))
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the tree of processes is read in /proc")
+def test_the_sleep_of_everything_ends_nothing(home: Path) -> None:
+    running = subprocess.Popen(command(home, [[("spawn", 0), ("until", str(home / "go")), DONE]]))
+    until(lambda: (home / "child").exists() and (home / "child").read_text() != "")
+    found = tree(running.pid)
+    assert found is not None
+    asleep, _ = found
+    assert int((home / "child").read_text()) in asleep
+    for pid in asleep:
+        os.kill(pid, signal.SIGSTOP)
+    until(lambda: all(") T " in Path(f"/proc/{pid}/stat").read_text() for pid in asleep))
+    for pid in asleep:
+        os.kill(pid, signal.SIGCONT)
+    (home / "go").touch()
+    assert running.wait(LIMIT) == 0
+    assert len(runs(home)) == 1
 
 
 @pytest.mark.process
