@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -331,6 +332,18 @@ def test_the_output_names_a_fault_behind_the_lines_of_a_crash() -> None:
     headless = DIALECTS["gemini-cli"].headless
     assert headless is not None
     assert headless.said_of_fault(said) == error
+
+
+def test_an_agent_that_cannot_go_on_with_an_empty_session_begins_anew(
+    home: Path, supervise: Supervise, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = DIALECTS["claude-code"]
+    assert given.headless is not None
+    forgetful = replace(given, headless=replace(given.headless, forgets_empty=True))
+    monkeypatch.setitem(DIALECTS, "claude-code", forgetful)
+    again = [("fault", "overloaded"), ("exit", 1)]
+    assert supervise([again, [("fail", 1), *again], [DONE]]).returncode == 0
+    assert ["--resume" in run["argv"] for run in runs(home)] == [False, False, True]
 
 
 def test_a_dropped_connection_is_told_by_the_output_alone(home: Path, supervise: Supervise) -> None:

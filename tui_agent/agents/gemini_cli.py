@@ -64,5 +64,6 @@ DIALECT = Dialect(
         session=words("-r --resume --session-id"),
         fault=r"(?:^\[ERROR\]|^\s+message:|\b_?ApiError:) (?P<words>.*)",
         hides_faults=True,
+        forgets_empty=True,
     ),
 )

@@ -44,6 +44,8 @@ class Headless:
     """A line of its output about a failed call of its model (a regular expression)."""
     hides_faults: bool = False
     """It ends well after a fault too."""
+    forgets_empty: bool = False
+    """It cannot go on with a session in which its model has not replied."""
     names_session: str = ""
     """A line of its output with the session's name."""
     window: Callable[[str, float], float | None] | None = None

@@ -263,8 +263,9 @@ class Supervisor:
             told = one_line(f"it is told: {words}", 300) if ended.advice else self._open
             self._note("resumed", text="after a fault of its model" if words is GO_ON else told)
             self.resumes += 1
-            session = self._session()
-            command = self._headless.goes_on(self._command, self._program, session, words)
+            begins_anew = self._headless.forgets_empty and not self._follower.stand.replied
+            if not (begins_anew and command == self._command and _is_empty(stdin)):
+                command = self._headless.goes_on(self._command, self._program, self._session(), words)
             stdin = processes.DEVNULL
 
     def _session(self) -> str:
@@ -664,6 +665,11 @@ async def _read_out(reading: Sequence[asyncio.Task[None]]) -> None:
     for task in reading:
         task.cancel()
     await asyncio.gather(*reading, return_exceptions=True)
+
+
+def _is_empty(stdin: int | IO[bytes]) -> bool:
+    """Nothing was read from it that another attempt would miss."""
+    return isinstance(stdin, int) or os.path.samestat(os.fstat(stdin.fileno()), Path(os.devnull).stat())
 
 
 def _signal(leader: int, number: signal.Signals) -> None:
