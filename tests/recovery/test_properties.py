@@ -175,14 +175,14 @@ FAILING = st.fixed_dictionaries(
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(FAILING, min_size=6, max_size=12), st.booleans())
-def test_a_run_in_which_nothing_succeeds_climbs_the_ladder_and_never_comes_down(
-    calls: list[dict[str, Any]], operator: bool
+@given(st.lists(FAILING, min_size=6, max_size=12), TEXT, st.booleans())
+def test_a_run_in_which_one_error_comes_back_climbs_the_ladder_and_never_comes_down(
+    calls: list[dict[str, Any]], error: str, operator: bool
 ) -> None:
     player = Player(operator_present=operator)
     ranks = []
     for call in calls:
-        player.batch(call)
+        player.batch(call | {"tool": "read_file", "error": error})
         ranks.append(player.state.strongest().level.rank)
         if player.level in {"escalate", "degrade", "stop"}:
             break

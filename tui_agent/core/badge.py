@@ -78,5 +78,5 @@ def _by_outlook(recovery: RecoveryState) -> Badge:
 
     cognition, policy = recovery.of(CognitiveState), recovery.policy
     if policy.cognition == "chance" and cognition.next_step.chance is not None:
-        return Badge.DOUBTFUL if cognition.unlikely(policy) else Badge.CONTINUE
+        return Badge.CONTINUE if cognition.next_step.stated is None else Badge.DOUBTFUL
     return Badge(cognition.strategy.value)

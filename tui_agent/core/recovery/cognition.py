@@ -10,8 +10,7 @@ and falls with every one in which all failed; `chance` estimates from recorded r
 | strategy | level | walk (FunnelCanary) | chance (combined) |
 | CONCLUDE | continue | confidence at the threshold, no uncertainty | – (the chance says nothing about being done) |
 | DEGRADE | degrade | stall and confidence below the lower threshold | – |
-| PIVOT | pivot | stall | too many uncertainties, or a stall, and two of the last errors were seen before in their shape
-|       |       |       | or the chance is below the limit |
+| PIVOT | pivot | stall | too many uncertainties, or a stall, and each of the last errors was seen before in its shape |
 | DEGRADE | degrade | too many uncertainties | |
 | CONTINUE | continue | else | else |
 """
@@ -48,14 +47,11 @@ class CognitionParameters(Parameters):
     """Confidence, stall and uncertainties."""
 
     cognition: Literal["off", "walk", "chance"] = "chance"
-    """The ground for PIVOT: nothing, FunnelCanary's confidence, or repetition and the chance of the next
-    step.
+    """The ground for PIVOT: nothing, FunnelCanary's confidence, or repetition; with it the chance of the next step is
+    estimated.
     """
     pivot_errors: Count = 3
-    """PIVOT under `chance` needs two errors that have been seen before, in their shape, among so many of the newest."""
-    pivot_chance: Share = 0.05
-    """PIVOT under `chance` when the next step is stated to be less likely to succeed than this, whatever the errors
-    are."""
+    """PIVOT under `chance` needs so many of the newest errors to have been seen before, in their shape."""
     confidence_start: Share = 0.3
     """Confidence at the start of a run."""
     confidence_up: Share = 0.1
@@ -237,23 +233,13 @@ class CognitiveState(Detector[CognitionParameters]):
         stalled = self.stall >= policy.stall_threshold
         crowded = self._crowded(policy)
         if policy.cognition == "chance":
-            going_wrong = self._goes_round or self.unlikely(policy)
-            return Strategy.PIVOT if crowded or (stalled and going_wrong) else Strategy.CONTINUE
+            goes_round = sum(self.repeated) >= policy.pivot_errors
+            return Strategy.PIVOT if crowded or (stalled and goes_round) else Strategy.CONTINUE
         if self.confidence >= policy.confidence_threshold and not self.uncertainties:
             return Strategy.CONCLUDE
         if stalled:
             return Strategy.DEGRADE if self.confidence < policy.degrade_threshold else Strategy.PIVOT
         return Strategy.DEGRADE if crowded else Strategy.CONTINUE
-
-    @property
-    def _goes_round(self) -> bool:
-        """Two of the newest errors had been seen before: one may be chance."""
-        return sum(self.repeated) > 1
-
-    def unlikely(self, policy: CognitionParameters) -> bool:
-        """True if a chance is stated for the next step, and it is below the limit."""
-        stated = self.next_step.stated
-        return stated is not None and stated < policy.pivot_chance
 
     def _crowded(self, policy: CognitionParameters) -> bool:
         # If the form has a ladder of its own, names of tools that do not exist end nothing here.
@@ -274,9 +260,6 @@ class CognitiveState(Detector[CognitionParameters]):
             case Strategy.PIVOT if policy.cognition == "chance" and self._crowded(policy):
                 reason = f"{len(self.uncertainties)} open uncertainties"
                 return verdict(Level.PIVOT, Rule.COGNITION_UNCERTAIN, reason)
-            case Strategy.PIVOT if policy.cognition == "chance" and not self._goes_round:
-                reason = f"{stalled}, and {self.next_step.words}"
-                return verdict(Level.PIVOT, Rule.COGNITION_UNLIKELY, reason)
             case Strategy.PIVOT:
                 why = value if policy.cognition == "walk" else "and the same kind of error again"
                 return verdict(Level.PIVOT, Rule.COGNITION_PIVOT, f"{stalled}, {why}")

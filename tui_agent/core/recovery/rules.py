@@ -46,7 +46,6 @@ class Rule(StrEnum):
 
     # Cognition
     COGNITION_PIVOT = "cognition.pivot"
-    COGNITION_UNLIKELY = "cognition.unlikely"
     COGNITION_DEGRADE = "cognition.degrade"
     COGNITION_UNCERTAIN = "cognition.uncertain"
     COGNITION_CONCLUDE = "cognition.conclude"
