@@ -52,10 +52,10 @@ def test_a_failure_that_went_by_without_the_repair_speaks_against_it() -> None:
     ("kind", "form", "is_said"),
     [
         ("program", "instead", True),
-        ("module", "instead", True),
         ("library", "first", True),
         ("", "first", True),
         ("program", "first", False),
+        ("module", "instead", False),
         ("module", "first", False),
         ("path", "instead", False),
         ("package", "first", False),

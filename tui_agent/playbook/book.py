@@ -29,11 +29,11 @@ FEWEST = 2
 """Times that a repair must have worked; and it must have worked at least as often as not, and twice as often as it
 did harm."""
 SAID: frozenset[tuple[Kind | Literal[""], Form]] = frozenset({
-    ("program", "instead"), ("module", "instead"), ("library", "first"), ("", "first"),
+    ("program", "instead"), ("library", "first"), ("", "first"),
 })  # fmt: skip
 """Kinds of what was missing and forms of repair that are said. At least four in five suggestions were right in recorded
-runs that were left out, on each set that had any; an error that names nothing stands on cases of the benchmark. All
-others are counted and listed, and held back."""
+runs that were left out, and with their whole project left out, on each set that had any; an error that names nothing
+stands on cases of the benchmark. All others are counted and listed, and held back."""
 VERSION = 2
 """Of the keys. Those of version 1 named a call and its error's line; their entries are left out."""
 _Z = 1.96
