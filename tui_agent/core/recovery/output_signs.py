@@ -48,28 +48,20 @@ def quoted(line: str) -> str:
     return clipped(" ".join(line.strip(" =\t\r").split()), _LONGEST_QUOTE)
 
 
-def _lines(output: str, told_by: tuple[str, ...]) -> Sequence[str]:
-    """The lines that are looked at; none if no word of `told_by` (lower case) is in any of them."""
-    text, lower = _looked_at(output)
-    return _split(text) if any(word in lower for word in told_by) else ()
-
-
-# Each output is asked about several times, one question after another.
-
-
 @lru_cache(maxsize=4)
-def _looked_at(output: str) -> tuple[str, str]:
-    """The part of an output that is looked at, and the same in lower case."""
+def _seen(output: str) -> str:
+    """What is looked at of an output: each line of it stands behind a line break."""
     if len(output) > _HEAD + _TAIL:
         output = f"{output[:_HEAD]}\n{output[-_TAIL:]}"
-    if "\x1b[" in output:
-        output = _COLOUR.sub("", output)
-    return output, output.lower()
+    return "\n" + (_COLOUR.sub("", output) if "\x1b[" in output else output)
 
 
-@lru_cache(maxsize=4)
-def _split(text: str) -> tuple[str, ...]:
-    return tuple([line[:_LONGEST_LINE].rstrip() for line in text.split("\n")])
+def _has(text: str, told_by: Sequence[str]) -> bool:
+    return any(one in text for one in told_by)
+
+
+def _lines(text: str) -> list[str]:
+    return [line[:_LONGEST_LINE].rstrip() for line in text.split("\n")]
 
 
 # --- tests ---------------------------------------------------------------------------------------------------
@@ -113,12 +105,17 @@ _GO = re.compile(
     r"(?:(ok|FAIL)\s+\S+\s+(?:[\d.]+s|\(cached\)|\[[a-z ]+ failed\]).*|(--- FAIL: ).*|\?\s+\S+\s+\[no test files\])"
 )
 _TAP = re.compile(r"(?:#|ℹ) (pass|fail) (\d{1,7})")
-_BEGINS = re.compile(r"[\s=]*(?:\d|[Tt]est|[nN][oO] |ok|OK|FAIL|--- FAIL|Ran |Passed|Failed|[?#ℹ\[])")
+_BEGINS = re.compile(
+    r"""
+    [\s=]*(?:
+        \d+(?:%\ tests|\ (?:\w+,\ |pass|fail|error|skipped|deselected|xfailed|xpassed|example|runs|tests))
+      | test\ result:|tests\ finished:|Tests(?:\ run:|:?\s+\d)|(?i:no\ tests?\ )
+      | ok\s|OK|FAIL|---\ FAIL|Ran\ |(?:Passed|Failed)!|\?\s|[#ℹ]\ (?:pass|fail)|\[\w+\]\ Tests
+    )
+    """,
+    re.VERBOSE,
+)
 """How a line of a summary begins: most lines are done with by this alone."""
-
-
-_OF_TESTS = ("pass", "fail", "test", "ok ", "ok\t", "error", "skipped", "deselected")
-"""Words of which a summary of each of these runners holds at least one."""
 
 
 def ran_tests(output: str) -> RanTests | None:
@@ -126,9 +123,10 @@ def ran_tests(output: str) -> RanTests | None:
     found: RanTests | None = None
     ran: int | None = None
     tap: dict[str, int] = {}
-    for line in _lines(output, _OF_TESTS):
-        if not _BEGINS.match(line):
+    for whole in _seen(output).split("\n"):
+        if not _BEGINS.match(whole):
             continue
+        line = whole[:_LONGEST_LINE].rstrip()
         counts: RanTests | None = None
         if match := _RAN.fullmatch(line):
             ran = int(match[1])
@@ -187,10 +185,12 @@ _BUILD = re.compile(
 )
 
 
-_NAMES_ERROR = re.compile(r"thread '|panic|Exc|fatal|Seg|Un|\[ERR|BUILD|make|F|ERROR|npm|err")
-"""How a line of these two begins: most lines are done with by this alone."""
-_OF_ERRORS = ("traceback", "panic", "exception", "error", "err!", "fault", "unhandled", "fail", "***")
-"""Words of which each of these lines, or the head of its traceback, holds at least one."""
+_OF_ERRORS = (
+    _TRACEBACK, "\nerror", "\nERROR: ", "\nthread '", "\npanic: ", "\nException in thread ", "\nfatal error: ",
+    "\nSegmentation fault", "\nUncaught ", "\nUnhandledPromiseRejection", "\nBUILD FAIL", "\n[ERROR] BUILD FAIL",
+    "\nmake: ***", "\nmake[", "\nFAILED: ", "\nnpm ERR! ", "\nnpm error ", "\nFound ",
+)  # fmt: skip
+"""How each of these lines, or the head of its traceback, begins: an output without them is not gone through."""
 
 
 def error_in(output: str) -> str:
@@ -199,7 +199,8 @@ def error_in(output: str) -> str:
     The last one counts: what comes after an error is often its consequence.
     """
     found, in_traceback = "", False
-    for line in _lines(output, _OF_ERRORS):
+    text = _seen(output)
+    for line in _lines(text) if _has(text, _OF_ERRORS) else ():
         if line.endswith(_TRACEBACK):
             in_traceback = True
         elif in_traceback and line and not line.startswith((" ", "\t")):
@@ -215,7 +216,7 @@ _SAID_BY_TESTS = re.compile(
 )
 
 
-_OF_FAILURES = ("e   ", "failed ", "error")
+_OF_FAILURES = ("\nE   ", "\nFAILED ", ": error", ": fatal error")
 
 
 _SAYS_NOTHING = re.compile(
@@ -237,7 +238,8 @@ def names_failure(line: str) -> bool:
 def failing_line(output: str) -> str:
     """The line by which a failure can be known again when it comes back; "" if none says so much."""
     why = test = ""
-    for line in _lines(output, _OF_FAILURES):
+    text = _seen(output)
+    for line in _lines(text) if _has(text, _OF_FAILURES) else ():
         match = _SAID_BY_TESTS.fullmatch(line)
         if match is not None:
             why, test = match["why"] or match["place"] or why, match["test"] or test
