@@ -142,6 +142,18 @@ def judgements() -> dict[tuple[str, int, str, int], str]:
     return {(one["file"], one["run"], one["rule"], one["step"]): one["verdict"] for one in tables}
 
 
+def claims_judged() -> str:
+    """What was made of the last replies that were read by hand, in a sentence."""
+    read = tomllib.loads(JUDGED.read_text("utf-8"))["claim"]
+    shown = [one for one in read if one["found"] == "shown"]
+    right = sum(one["verdict"] == "right" for one in read)
+    return (
+        f"{len(read)} last replies were read by hand. {len(shown)} are shown, and {len(read) - len(shown)} were taken "
+        f"because nothing says otherwise. That was right in {right} ({right / len(read):.0%}); the others claim what no "
+        "run shows."
+    )
+
+
 def document(sets: Sequence[Counted]) -> str:
     """The whole document."""
     judged = judgements()
@@ -180,7 +192,7 @@ def _conclusion(sets: Sequence[Counted], judged: dict[tuple[str, int, str, int],
     claims = (
         f"`implicit.claim` sends an answer back that claims that tests pass if no test run shows it. {answers} last "
         f"replies claim so. {asked} of them would be sent back. A test run after the last edit shows {shown}. Of the "
-        "others the recording does not say whether they are right.\n\n"
+        f"others the recording does not say whether they are right. {claims_judged()}\n\n"
         f"{replies} replies before the last claim so too. Taken as answers, {doubted} of them would be sent back, and "
         f"{proved} are shown.\n\n"
         "The same rule sends an answer back that says what a file holds which the task names and no call has shown. "
