@@ -149,8 +149,8 @@ def claims_judged() -> str:
     right = sum(one["verdict"] == "right" for one in read)
     return (
         f"{len(read)} last replies were read by hand. {len(shown)} are shown, and {len(read) - len(shown)} were taken "
-        f"because nothing says otherwise. That was right in {right} ({right / len(read):.0%}); the others claim what no "
-        "run shows."
+        f"because nothing says otherwise. That was right in {right} ({right / len(read):.0%}); the others claim what "
+        "no run shows."
     )
 
 
