@@ -101,6 +101,10 @@ class OtherAgent:
         self.outcomes: list[Message] = []
         self.starts = 0
         self.opens: Message = {"sessionId": "theirs"}
+        self.offers: Sequence[Message] = ()
+        """Updates behind the opening of a session."""
+        self.answers: dict[str, Message] = {}
+        """Answers to other methods."""
         self._cancelled = asyncio.Event()
         self._waiting: dict[int, asyncio.Future[Message]] = {}
         self._number = 0
@@ -134,11 +138,25 @@ class OtherAgent:
                     self._cancelled.set()
                 elif "method" in message:
                     self._answer(message["id"], self._result(message["method"]))
+                    if message["method"] in {"session/new", "session/load"}:
+                        self.update(*self.offers)
                 else:
                     self._waiting.pop(message["id"]).set_result(message)
 
     def _result(self, method: str) -> Message:
-        return self.greeting if method == "initialize" else self.opens
+        if method in self.answers:
+            return self.answers[method]
+        opens = {"initialize": self.greeting, "session/new": self.opens, "session/load": self.opens}
+        return opens.get(method, {})
+
+    def update(self, *updates: Message) -> None:
+        """Send updates at any time."""
+        for one in updates:
+            self._send({"method": "session/update", "params": {"sessionId": "theirs", "update": one}})
+
+    def asked(self, method: str) -> list[Message]:
+        """The parameters of all requests with this method."""
+        return [one["params"] for one in self.got if one.get("method") == method]
 
     def _send(self, message: Message) -> None:
         self._writer.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
@@ -172,8 +190,7 @@ class OtherAgent:
                 case Raw():
                     self._writer.write(step.line + b"\n")
                 case _:
-                    params = {"sessionId": "theirs", "update": step}
-                    self._send({"method": "session/update", "params": params})
+                    self.update(step)
 
 
 class Person:

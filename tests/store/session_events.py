@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from tui_agent.core.events import (
     Advised,
+    AgentOffered,
     AgentOpened,
+    AgentOptionChosen,
     ApprovalAnswered,
     ApprovalAsked,
     BackgroundEnded,
@@ -76,6 +78,7 @@ from tui_agent.core.events import (
     WaitSkipped,
     WindowCut,
 )
+from tui_agent.core.values import AgentChoice, AgentCommand, AgentOption
 from tui_agent.store.journal import JOURNAL_NAME
 from tui_agent.store.lines import encode
 
@@ -248,6 +251,19 @@ def one_of_every_type() -> list[Event]:
             rule="fresh.start",
         ),
         AgentOpened(agent="other", session="theirs", version="other 1.0", model="m"),
+        AgentOffered(
+            options=(
+                AgentOption(
+                    id="mode",
+                    name="Mode",
+                    kind="mode",
+                    value="plan",
+                    choices=(AgentChoice(value="plan", name="Plan", about="Reads only"),),
+                ),
+            ),
+            commands=(AgentCommand(name="review", about="Review", hint="what"),),
+        ),
+        AgentOptionChosen(option="mode", value="plan", name="Plan"),
     ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +19,12 @@ from tui_agent import __version__, processes
 from tui_agent.acp.wire import AUTH_REQUIRED, Wire
 from tui_agent.acp_client.connection import AgentError, AgentGoneError, Connection
 from tui_agent.acp_client.entries import AgentEntry
+from tui_agent.acp_client.offers import KINDS, Offers
+from tui_agent.acp_client.servers import handed_over
 from tui_agent.acp_client.turn import Ended, Turn
+from tui_agent.config.mcp_servers import ServerEntry
 from tui_agent.core.events import Fault, FaultKind
+from tui_agent.core.values import AgentOption
 from tui_agent.formats.importers.faults import classified
 from tui_agent.formats.importers.values import text_at, value_at
 from tui_agent.headline import headline
@@ -29,6 +33,8 @@ from tui_agent.terminal_text import one_line
 PROTOCOL = 1
 START_PATIENCE = 120.0
 """Seconds for the agent's start and for its session: npx and uvx load what they run first."""
+CHANGE_PATIENCE = 30.0
+"""Seconds in which an option is set."""
 END_PATIENCE = 10.0
 """Seconds in which a turn that was cancelled ends; then the process is ended."""
 GRACE = 2.0
@@ -56,12 +62,15 @@ class Running:
 
 @dataclass(frozen=True)
 class Greeting:
-    """The agent's words about itself and its session. `forgot`: why it could not load the one it had."""
+    """The agent's words about itself and its session. `forgot`: why it could not load the one it had; `withheld`: MCP
+    servers that it cannot reach.
+    """
 
     session: str
     version: str = ""
     model: str = ""
     forgot: str = ""
+    withheld: tuple[str, ...] = ()
 
 
 async def started(entry: AgentEntry, workspace: Path) -> Running:
@@ -120,61 +129,100 @@ class Agent:
         self._logins: list[str] = []
         self._questions: set[int | str] = set()
         """Permission requests without an answer."""
+        self.offers = Offers()
+        self.offered: Callable[[], None] = lambda: None
+        """Called when the agent says that it offers something else."""
 
     # --- the connection -------------------------------------------------------------------------------------
 
-    async def ready(self) -> Greeting | None:
-        """Connect if that is not done; what the agent says of itself if it was done now. Raises `AgentFault`."""
+    @property
+    def open(self) -> bool:
+        """It has a session, and can be asked."""
+        return self._connection is not None and self._connection.open
+
+    async def ready(self, servers: Sequence[ServerEntry] = ()) -> Greeting | None:
+        """Connect if that is not done; what the agent says of itself if it was done now. `servers`: MCP servers that it
+        starts for its session. Raises `AgentFault`.
+        """
         await self._settled()
-        if self._connection is not None and self._connection.open:
+        if self.open:
             return None
         await self.close()
         try:
             self._running = await self._start(self.entry, self._workspace)
         except OSError as error:
             raise _no_start(self.entry, error) from error
-        self._connection = Connection(self._running.wire, self._handle)
+        self.offers = Offers()
+        connection = self._connection = Connection(self._running.wire, self._handle)
         try:
-            return await self._greeted(self._connection)
-        except AgentGoneError as gone:
-            said = await self._last_words(gone)
+            return await self._greeted(connection, servers)
+        except (AgentGoneError, AgentError, TimeoutError) as error:
+            fault = await self._not_opened(error)
             await self.close()
-            raise AgentFault(Fault(kind=FaultKind.UNKNOWN, message=said)) from gone
-        except TimeoutError as late:
-            await self.close()
-            said = f"{self.entry.name} has not answered in {START_PATIENCE:.0f} s"
-            raise AgentFault(Fault(kind=FaultKind.TIMEOUT, message=said)) from late
-        except AgentError as error:
-            await self.close()
-            raise AgentFault(self._fault(error)) from error
-        except AgentFault:
+            raise AgentFault(fault) from error
+        except BaseException:  # a session that is half open would be taken for one
             await self.close()
             raise
 
-    async def _greeted(self, connection: Connection) -> Greeting:
+    async def _not_opened(self, error: AgentGoneError | AgentError | TimeoutError) -> Fault:
+        match error:
+            case AgentGoneError():
+                return Fault(kind=FaultKind.UNKNOWN, message=await self._last_words(error))
+            case AgentError():
+                return self._fault(error)
+            case _:
+                said = f"{self.entry.name} has not answered in {START_PATIENCE:.0f} s"
+                return Fault(kind=FaultKind.TIMEOUT, message=said)
+
+    async def _greeted(self, connection: Connection, servers: Sequence[ServerEntry]) -> Greeting:
         said = await connection.request("initialize", _INITIALIZE, START_PATIENCE)
         if not isinstance(said, dict) or said.get("protocolVersion") != PROTOCOL:
             raise AgentFault(Fault(kind=FaultKind.BAD_REQUEST, message=self._other_protocol(said)))
         if self.entry.login:
             await connection.request("authenticate", {"methodId": self.entry.login}, START_PATIENCE)
         self._logins = [text_at(one, "id") for one in said.get("authMethods") or () if isinstance(one, dict)]
+        by_address = value_at(said, "agentCapabilities", "mcpCapabilities", "http") is True
+        reached = [one for one in servers if by_address or not one.url]
+        place = self._place(reached)
         forgot = ""
         opened: object = None
         if self._session:
             try:
-                opened = await self._loaded(connection, said)
+                opened = await self._loaded(connection, said, place)
             except AgentError as error:
                 forgot = one_line(str(error), 300)
         if opened is None:
-            opened = await connection.request("session/new", self._place(), START_PATIENCE)
+            opened = await connection.request("session/new", place, START_PATIENCE)
             self._session = text_at(opened, "sessionId")
         if not self._session:
             raise AgentFault(
                 Fault(kind=FaultKind.BAD_REQUEST, message=f"{self.entry.name} named no session of its own")
             )
+        self.offers.begin(opened)
         about = (text_at(said, "agentInfo", "name"), text_at(said, "agentInfo", "version"))
         version = one_line(" ".join(filter(None, about)), 100)
-        return Greeting(self._session, version, _model(opened), forgot)
+        model = self.offers.now.option("model")
+        withheld = tuple(one.name for one in servers if one not in reached)
+        named = one_line(model.value, 100) if model is not None else ""
+        return Greeting(self._session, version, named, forgot, withheld)
+
+    async def choose(self, option: AgentOption, value: str) -> None:
+        """Give an option a value. Raises `AgentFault`."""
+        connection = self._connection
+        if connection is None:
+            raise AgentFault(Fault(kind=FaultKind.STREAM_CUT, message="the agent has ended"))
+        method, params = self.offers.change(option, value)
+        try:
+            answer = await connection.request(
+                method, {"sessionId": self._session, **params}, CHANGE_PATIENCE
+            )
+        except (AgentError, AgentGoneError) as error:
+            said = str(error) or "the agent has ended"
+            raise AgentFault(Fault(kind=FaultKind.BAD_REQUEST, message=said)) from error
+        except TimeoutError as late:
+            said = f"{self.entry.name} has not answered in {CHANGE_PATIENCE:.0f} s"
+            raise AgentFault(Fault(kind=FaultKind.TIMEOUT, message=said)) from late
+        self.offers.changed(option, value, answer)
 
     def _other_protocol(self, said: object) -> str:
         found = value_at(said, "protocolVersion")
@@ -185,10 +233,13 @@ class Agent:
             f"program version {PROTOCOL}. Update the older one of the two"
         )
 
-    def _place(self) -> dict[str, Any]:
-        return {"cwd": str(self.entry.folder(self._workspace)), "mcpServers": []}
+    def _place(self, servers: Sequence[ServerEntry]) -> dict[str, Any]:
+        folder = self.entry.folder(self._workspace)
+        return {"cwd": str(folder), "mcpServers": [handed_over(one, folder) for one in servers]}
 
-    async def _loaded(self, connection: Connection, said: dict[str, Any]) -> object:
+    async def _loaded(
+        self, connection: Connection, said: dict[str, Any], place: dict[str, Any]
+    ) -> object:
         """Open the session again, without its history if the agent can. Raises `AgentError`."""
         able = value_at(said, "agentCapabilities")
         if value_at(able, "sessionCapabilities", "resume") is not None:
@@ -197,9 +248,7 @@ class Agent:
             method = "session/load"
         else:
             raise AgentError("it cannot open a session again")
-        found = await connection.request(
-            method, {"sessionId": self._session, **self._place()}, START_PATIENCE
-        )
+        found = await connection.request(method, {"sessionId": self._session, **place}, START_PATIENCE)
         return found if isinstance(found, dict) else {}
 
     async def _last_words(self, gone: AgentGoneError) -> str:
@@ -285,9 +334,13 @@ class Agent:
 
     async def _handle(self, method: str, params: dict[str, Any], request: int | str | None) -> None:
         turn, connection = self._turn, self._connection
+        update = params.get("update")
         match method:
-            case "session/update" if turn is not None and isinstance(params.get("update"), dict):
-                await turn.put(params["update"])
+            case "session/update" if value_at(update, "sessionUpdate") in KINDS:
+                self.offers.update(params["update"])
+                self.offered()
+            case "session/update" if turn is not None and isinstance(update, dict):
+                await turn.put(update)
             case "session/request_permission" if request is not None:
                 self._questions.add(request)
                 if turn is None:
@@ -300,7 +353,11 @@ class Agent:
 
 _INITIALIZE: dict[str, Any] = {
     "protocolVersion": PROTOCOL,
-    "clientCapabilities": {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False},
+    "clientCapabilities": {
+        "fs": {"readTextFile": False, "writeTextFile": False},
+        "terminal": False,
+        "session": {"configOptions": {"boolean": {}}},
+    },
     "clientInfo": {"name": "agent-tui", "title": "agent-tui", "version": __version__},
 }
 
@@ -311,12 +368,3 @@ def _no_start(entry: AgentEntry, error: OSError) -> AgentFault:
     said = f"{entry.name} could not be started ({shlex.join(entry.argv)}): {why}.{then}"
     return AgentFault(Fault(kind=FaultKind.NOT_FOUND, message=said))
 
-
-def _model(opened: object) -> str:
-    """The model that a session begins with, as far as the agent says."""
-    named = text_at(opened, "models", "currentModelId")
-    options = value_at(opened, "configOptions")
-    for option in options if isinstance(options, list) and not named else ():
-        if text_at(option, "category") == "model":
-            named = text_at(option, "currentValue")
-    return one_line(named, 100)

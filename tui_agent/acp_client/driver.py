@@ -12,9 +12,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from tui_agent.acp_client.agent import Agent, AgentFault
+from tui_agent.acp_client.agent import AgentFault
 from tui_agent.acp_client.calls import AgentCall
 from tui_agent.acp_client.permissions import AgentPermissions
+from tui_agent.acp_client.recorded import RecordedAgent
 from tui_agent.acp_client.turn import Aside, Ended, Item, News, Permission, Piece, Turn, Usage
 from tui_agent.core import events
 from tui_agent.core.decision.model_calls import model_faulted
@@ -66,7 +67,7 @@ class AgentDriver(Driver):
     def __init__(
         self,
         recorder: Recorder,
-        agent: Agent,
+        agent: RecordedAgent,
         operator: Operator,
         checkpointer: Checkpointer,
         permissions: AgentPermissions,
@@ -95,7 +96,7 @@ class AgentSteps:
     def __init__(
         self,
         recorder: Recorder,
-        agent: Agent,
+        agent: RecordedAgent,
         checkpointer: Checkpointer,
         *,
         advise: Advice,
@@ -226,19 +227,7 @@ class AgentSteps:
     async def _prompt(self, note: str | None = None, *, again: bool = False) -> None:
         """Send what the agent does not know yet; `again`: after a fault. Raises `AgentFault`."""
         await self._checkpointer.before_effect()
-        greeting = await self._agent.ready()
-        if greeting is not None:
-            self._recorder.record(
-                events.AgentOpened(
-                    agent=self._agent.entry.name,
-                    session=greeting.session,
-                    version=greeting.version,
-                    model=greeting.model,
-                )
-            )
-        if greeting is not None and greeting.forgot:
-            text = f"The agent could not open its session again and knows nothing of it: {greeting.forgot}"
-            self._recorder.record(events.Notice(severity="warning", text=text))
+        await self._agent.ready()
         state = self._recorder.state
         words = "\n\n".join([*([self._unheard] if self._unheard else []), *self._untold(state)])
         if not words:

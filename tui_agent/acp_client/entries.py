@@ -29,6 +29,8 @@ class AgentEntry:
     cwd: str = ""
     login: str = ""
     """The way of logging in that is chosen before a session is opened; empty: none."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Values of its options that each session begins with."""
     title: str = ""
     install: str = ""
     """The way to get its program."""
@@ -62,7 +64,9 @@ def known_agents(settings: Settings) -> KnownAgents:
     for name, own in settings.agents.items():
         argv = tuple(shlex.split(own.command) if isinstance(own.command, str) else own.command)
         title = found[name].title if name in found else ""
-        found[name] = AgentEntry(name, argv, own.env, own.cwd, own.login, title, configured=True)
+        found[name] = AgentEntry(
+            name, argv, own.env, own.cwd, own.login, own.options, title, configured=True
+        )
     return KnownAgents(tuple(found[name] for name in sorted(found)), document["source"])
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from tui_agent.acp_client.agent import Agent
 from tui_agent.acp_client.driver import AgentDriver
 from tui_agent.acp_client.entries import agent_entry
 from tui_agent.acp_client.permissions import AgentPermissions
+from tui_agent.acp_client.recorded import RecordedAgent
 from tui_agent.config.errors import ConfigError
+from tui_agent.config.mcp_servers import ServerEntry
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.core.recovery.policy import RecoveryPolicy, policy_of_run
@@ -29,6 +31,7 @@ class SessionAgent:
     def __init__(self, settings: Settings, agent: Agent) -> None:
         self._settings = settings
         self._agent = agent
+        self._recorded: RecordedAgent | None = None
 
     def driver(
         self,
@@ -37,14 +40,17 @@ class SessionAgent:
         checkpointer: Checkpointer,
         approvals: Approvals,
         tools: ToolRegistry,
+        servers: Callable[[], Awaitable[Sequence[ServerEntry]]],
         jitter: Callable[[], float],
         wait: Wait,
     ) -> AgentDriver:
         """The loop of the session's runs."""
+        wanted = {**self._agent.entry.options, **_model_of_this_start(self._settings)}
+        agent = self._recorded = RecordedAgent(recorder, self._agent, servers, wanted)
         permissions = AgentPermissions(recorder, operator, approvals, tools, self._agent.answer)
         return AgentDriver(
             recorder,
-            self._agent,
+            agent,
             operator,
             checkpointer,
             permissions,
@@ -79,6 +85,17 @@ class SessionAgent:
             }
         )
 
+    async def start(self) -> None:
+        """Start it, so that what it offers is known before the first prompt; a prompt tries that again."""
+        if self._recorded is not None:
+            await self._recorded.start()
+
+    async def choose(self, option: str, value: str) -> str:
+        """Give one of its options a value; the value's name. Raises `ValueError`, `SessionError`."""
+        if self._recorded is None:
+            raise ValueError("The session is still being opened.")
+        return await self._recorded.choose(option, value)
+
     async def close(self) -> None:
         """End its process."""
         await self._agent.close()
@@ -90,6 +107,12 @@ def _of_others(policy: RecoveryPolicy, settings: Settings) -> RecoveryPolicy:
     if settings.advise == "off":
         changes |= {"text_only": "answer", "verify_claims": False}
     return policy.model_copy(update=changes)
+
+
+def _model_of_this_start(settings: Settings) -> dict[str, str]:
+    """A model that is named with the command is the agent's; any other one is that of our own runs."""
+    named = settings.sources["model"].startswith("--") and settings.model
+    return {"model": str(settings.model)} if named else {}
 
 
 def session_agent(settings: Settings, facts: SessionFacts) -> SessionAgent | None:

@@ -188,6 +188,8 @@ class AgentSettings(BaseModel, frozen=True, extra="forbid"):
     """The folder that it works in; empty: the workspace."""
     login: str = ""
     """The id of its way of logging in, if it has to be chosen."""
+    options: dict[str, str] = {}
+    """Values that its options begin with, by id, kind or name: `mode = "plan"`."""
 
 
 class PermissionSettings(BaseModel, frozen=True, extra="forbid"):

@@ -139,6 +139,14 @@ def _agent_opened(state: RunState, event: events.AgentOpened) -> Changes:
     return {"session": evolve(state.session, agent=event)}
 
 
+def _agent_offered(state: RunState, event: events.AgentOffered) -> Changes:
+    return {"session": evolve(state.session, offered=event)}
+
+
+def _agent_option_chosen(state: RunState, event: events.AgentOptionChosen) -> Changes:
+    return {"session": evolve(state.session, chosen={**state.session.chosen, event.option: event.value})}
+
+
 def _title_changed(state: RunState, event: events.TitleChanged) -> Changes:
     return {"session": evolve(state.session, title=event.title)}
 
@@ -636,7 +644,9 @@ def _run_finished(state: RunState, event: events.RunFinished) -> Changes:
 
 _HANDLERS: dict[type[events.Event], Callable[[RunState, Any], Changes]] = {
     events.SessionStarted: _session_started,
+    events.AgentOffered: _agent_offered,
     events.AgentOpened: _agent_opened,
+    events.AgentOptionChosen: _agent_option_chosen,
     events.TitleChanged: _title_changed,
     events.ModeChanged: _mode_changed,
     events.SettingChanged: _setting_changed,

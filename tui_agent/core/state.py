@@ -32,6 +32,10 @@ class SessionFacts:
     source: str = ""
     agent: events.AgentOpened | None = None
     """The agent that takes the steps, with its own session; None: this program does."""
+    offered: events.AgentOffered = field(default_factory=events.AgentOffered)
+    """Its options and commands."""
+    chosen: Mapping[str, str] = field(default_factory=dict)
+    """Values of its options that the operator chose, by the options' ids."""
     recorded: bool = False
     """Another program's run that has not been gone on with: what a policy says about it reached nobody."""
     started_at: float = 0.0

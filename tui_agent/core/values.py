@@ -319,3 +319,43 @@ class ParentPoint(Value):
 
     session_id: str
     seq: int
+
+
+class AgentChoice(Value):
+    """A value that an option of another agent can have."""
+
+    value: str
+    name: str
+    about: str = ""
+
+
+class AgentOption(Value):
+    """An option of another agent: its mode, its model, or one of its own."""
+
+    id: str
+    name: str
+    kind: str = ""
+    """`mode`, `model`, or what else the agent calls it."""
+    value: str = ""
+    choices: tuple[AgentChoice, ...] = ()
+
+    def choice(self, wanted: str) -> AgentChoice | None:
+        """The choice of this value or name."""
+        word = wanted.strip().casefold()
+        by_value = (one for one in self.choices if one.value == wanted.strip())
+        by_name = (one for one in self.choices if word in {one.value.casefold(), one.name.casefold()})
+        return next(by_value, None) or next(by_name, None)
+
+    @property
+    def named(self) -> str:
+        """The name of the value that it has."""
+        return next((one.name for one in self.choices if one.value == self.value), self.value)
+
+
+class AgentCommand(Value):
+    """A slash command of another agent, which takes it as a prompt."""
+
+    name: str
+    about: str = ""
+    hint: str = ""
+    """What may stand behind its name."""

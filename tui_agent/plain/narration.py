@@ -242,6 +242,8 @@ def _settings_line(event: events.Event) -> str:
             return f"mode: {event.mode}"
         case events.SettingChanged():
             return f"{event.setting}: now {one_line(event.value)}"
+        case events.AgentOptionChosen():
+            return one_line(event.in_words)
         case events.ClosingTurnOpened():
             return f"closing turn: {one_line(event.reason)}"
         case events.StartedAfresh():

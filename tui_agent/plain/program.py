@@ -22,6 +22,7 @@ from tui_agent.core.names import Mode
 from tui_agent.core.state import RunState
 from tui_agent.frontend.arguments import LEFT_BY_SIGNAL, WRONG_USAGE, ConsoleArguments, wanted_early
 from tui_agent.frontend.ascii_glyphs import ascii_glyphs
+from tui_agent.frontend.commands import agent_commands
 from tui_agent.frontend.commands import registry as slash
 from tui_agent.frontend.commands.dispatch import command_behind, names_command, said_of_command_behind
 from tui_agent.frontend.commands.model_offers import Offer, found_now
@@ -480,6 +481,8 @@ class PlainConsole:
                 (lambda command: command.values) if self._commands is None else self._commands.values_of
             )
             fitting = slash.suggestions(typed, values_of, offered())
+            if self._opened is not None:
+                fitting += agent_commands.suggestions(typed, self._opened.session.state.session.offered)
             begin = len(typed) - len(word)
             return [each.text[begin:] for each in fitting if each.text.startswith(typed.lower())]
         if not word.startswith("@") or self._files is None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
+from tui_agent.config.mcp_servers import ServerEntry
 from tui_agent.core.events import RunStarted
 from tui_agent.core.state import SessionFacts
 from tui_agent.runtime.approvals import Approvals
@@ -26,13 +27,22 @@ class OtherAgent(Protocol):
         checkpointer: Checkpointer,
         approvals: Approvals,
         tools: ToolRegistry,
+        servers: Callable[[], Awaitable[Sequence[ServerEntry]]],
         jitter: Callable[[], float],
         wait: Wait,
     ) -> Driver:
-        """The loop of the session's runs. `tools`: those of ours by which permission rules judge its calls."""
+        """The loop of the session's runs. `tools`: those of ours by which permission rules judge its calls; `servers`:
+        MCP servers that it may start.
+        """
 
     def begins(self, start: RunStarted) -> RunStarted:
         """The beginning of a run, as it is with this agent."""
+
+    async def start(self) -> None:
+        """Start it before the first prompt, so that what it offers is known."""
+
+    async def choose(self, option: str, value: str) -> str:
+        """Give one of its options a value; the value's name. Raises `ValueError`, `SessionError`."""
 
     async def close(self) -> None:
         """End its process. May be called twice."""

@@ -22,7 +22,7 @@ from tui_agent.store.mcp_trust import McpTrust
 from tui_agent.store.recorder import SessionRecorder
 from tui_agent.store.redaction import worth_masking
 from tui_agent.terminal_text import one_line, sanitize
-from tui_agent.tools.mcp.servers import McpServers, ServerRow
+from tui_agent.tools.mcp.servers import McpServers, ServerRow, not_started
 from tui_agent.tools.mcp.status import Elicitation, ElicitationReply, ServerStatus
 from tui_agent.tools.registry import ToolRegistry
 
@@ -53,7 +53,9 @@ class SessionServers:
         sandbox: Callable[[ServerEntry], Awaitable[Sandbox]],
         *,
         wanted: bool = True,
+        lends: bool = False,
     ) -> None:
+        """`lends`: another agent takes the steps, and starts the servers itself."""
         self._recorder = recorder
         self._operator = operator
         self._registry = registry
@@ -62,6 +64,8 @@ class SessionServers:
         self._workspace = workspace
         self._sandbox = sandbox
         self._wanted = wanted
+        self.lent: tuple[ServerEntry, ...] | None = () if lends else None
+        """Those that another agent was given; None: this program starts them."""
         self.servers: McpServers | None = None
         """None until the configuration has been read."""
         self.logins = ServerLogins(self)
@@ -76,7 +80,7 @@ class SessionServers:
         """Start the servers in the background; the first model call waits `patience` seconds for them. `given`: by
         who drives the session, beside those of the files.
         """
-        if not self._wanted:
+        if not self._wanted or self.lent is not None:
             return
         self._waits_until = asyncio.get_running_loop().time() + patience
         self._opening = asyncio.get_running_loop().create_task(self._open(given), name="mcp-configuration")
@@ -90,6 +94,27 @@ class SessionServers:
         if configured.entries or configured.problems:
             self.servers = McpServers(configured, self._registry, self, self._workspace)
             self.servers.start()
+
+    async def lend(self) -> tuple[ServerEntry, ...]:
+        """Servers that another agent may start: the operator's own, and those of the workspace that they agree to."""
+        if not self._wanted:
+            return ()
+        configured = await asyncio.to_thread(load_servers, self._workspace)
+        for problem in configured.problems:
+            self.notice(f"MCP servers: {problem}.")
+        enabled = (entry for entry in configured.entries if not entry.disabled)
+        self.lent = tuple([entry for entry in enabled if await self._agreed(entry)])
+        for entry in self.lent:
+            self.starting(entry)
+        return self.lent
+
+    async def _agreed(self, entry: ServerEntry) -> bool:
+        answer = True if entry.scope == "user" else self.trusted(entry)
+        if answer is None and self.present:
+            return await self.ask_trust(entry)
+        if answer is None:
+            self.notice(not_started(entry))
+        return bool(answer)
 
     async def trust(self, name: str) -> bool:
         """Remember that the operator agrees to a server of the workspace, and start it."""

@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from tui_agent.config.mcp_servers import ServerEntry
 from tui_agent.config.settings import Settings, user_config_file
 from tui_agent.core import events
 from tui_agent.core.names import ASK_OPERATOR, BUDGET_KEYS, Phase, SandboxMode, unanswered
@@ -140,8 +141,9 @@ class Session:
             self._tools,
             settings.state_dir,
             workspace,
-            self.sandbox.of_server,
+            self.sandbox.of_server if agent is None else _without_sandbox,
             wanted=settings.mcp,
+            lends=agent is not None,
         )
         self._agent = agent
         self._driver = (
@@ -153,6 +155,7 @@ class Session:
                 self.checkpointer,
                 self.permissions.approvals,
                 self._tools,
+                self.mcp.lend,
                 jitter,
                 wait(),
             )
@@ -219,8 +222,8 @@ class Session:
         `trying` (`sandboxes.tried_out`): that is under way.
         """
         loop = asyncio.get_running_loop()
-        if self._agent is None:
-            self._warming = begun or loop.create_task(self._start_model(), name="warm-up")
+        starting = self._start_model if self._agent is None else self._agent.start
+        self._warming = begun or loop.create_task(starting(), name="warm-up")
         self.sandbox.start(trying)
 
     async def _start_model(self) -> None:
@@ -320,6 +323,20 @@ class Session:
     def set_approve(self, mode: events.Approval) -> None:
         """Ask for more, or for less, from the next call on."""
         self.recorder.record(events.SettingChanged(setting="approve", value=mode.value))
+
+    @property
+    def has_agent(self) -> bool:
+        """Another agent takes the steps."""
+        return self._agent is not None
+
+    async def choose(self, option: str, value: str) -> str:
+        """Give an option of the agent that takes the steps a value, by its id, kind or name; the value's name.
+
+        Raises `ValueError`, `SessionError`.
+        """
+        if self._agent is None:
+            raise ValueError("No other agent takes the steps.")
+        return await self._agent.choose(option, value)
 
     @property
     def goal(self) -> Goal | None:
@@ -444,6 +461,11 @@ class Session:
             kept=kept,
         )
         return start if self._agent is None else self._agent.begins(start)
+
+
+async def _without_sandbox(_: ServerEntry) -> Sandbox:
+    """Another agent starts its servers itself."""
+    return Sandbox()
 
 
 def _without_password(api_base: str | None) -> str:

@@ -1,5 +1,5 @@
-"""Completions of the text in the prompt: commands and their values, commands from files, files of the
-workspace, and offers of MCP servers. Files are read in the background; the list is drawn by `Completions`.
+"""Completions of the text in the prompt: commands and their values, commands from files and of another agent, files of
+the workspace, and offers of MCP servers. Files are read in the background; the list is drawn by `Completions`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.frontend.commands import server_entries
+from tui_agent.frontend.commands import agent_commands, server_entries
 from tui_agent.frontend.commands.command import Completion
 from tui_agent.frontend.commands.registry import ValuesOf, suggestions
 from tui_agent.frontend.file_index import FileIndex
@@ -47,6 +47,8 @@ class Suggesting:
         if (session := self._live.session) is not None:
             if typed.startswith("/") and " " not in typed:
                 found += self._commands_from_files(session, typed)
+            if typed.startswith("/"):
+                found += agent_commands.suggestions(typed, session.state.session.offered)
             mention = server_entries.mentioned(typed)
             if mention is not None:
                 found += self._files_of(session, *mention)

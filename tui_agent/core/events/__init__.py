@@ -59,7 +59,9 @@ from tui_agent.core.events.run import (
 )
 from tui_agent.core.events.servers import ServerAnswered, ServerAsked, ServerChanged
 from tui_agent.core.events.session import (
+    AgentOffered,
     AgentOpened,
+    AgentOptionChosen,
     CheckpointSaved,
     ModeChanged,
     Notice,

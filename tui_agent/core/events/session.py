@@ -6,7 +6,7 @@ from typing import Literal
 
 from tui_agent.core.events.base import Event
 from tui_agent.core.names import Decision, Mode, OnEscalation
-from tui_agent.core.values import ParentPoint
+from tui_agent.core.values import AgentCommand, AgentOption, ParentPoint
 
 
 class SessionStarted(Event):
@@ -57,6 +57,38 @@ class AgentOpened(Event):
         about = ", ".join(filter(None, (self.version, self.model)))
         called = f" ({about})" if about else ""
         return f"the agent {self.agent}{called} takes the steps; it runs its own calls, in no sandbox of ours"
+
+
+class AgentOffered(Event):
+    """What another agent offers the operator from now on."""
+
+    type: Literal["agent_offered"] = "agent_offered"
+    options: tuple[AgentOption, ...] = ()
+    commands: tuple[AgentCommand, ...] = ()
+
+    def option(self, wanted: str) -> AgentOption | None:
+        """The option of this id, kind or name."""
+        word = wanted.strip().casefold()
+        for told in ("id", "kind", "name"):
+            found = next((one for one in self.options if getattr(one, told).casefold() == word), None)
+            if found is not None:
+                return found
+        return None
+
+
+class AgentOptionChosen(Event):
+    """The operator chose a value of another agent's option, which holds when the agent is started again, too."""
+
+    type: Literal["agent_option_chosen"] = "agent_option_chosen"
+    option: str
+    """Its id."""
+    value: str
+    name: str = ""
+    """Of the value, as the agent says it."""
+
+    @property
+    def in_words(self) -> str:
+        return f"the agent's {self.option} = {self.name or self.value}"
 
 
 class TitleChanged(Event):

@@ -181,6 +181,7 @@ _DESCRIPTIONS: dict[type[events.Event], Describe] = {
     ),
     events.SettingChanged: lambda event: ("operator", f"{event.setting} set to {event.value}"),
     events.RulesChanged: lambda event: ("operator", event.in_words),
+    events.AgentOptionChosen: lambda event: ("operator", event.in_words),
     events.BudgetRaised: lambda event: ("operator", event.in_words),
     events.ClosingTurnOpened: lambda event: ("verdict", event.in_words),
     events.StartedAfresh: lambda event: ("verdict", event.in_words),

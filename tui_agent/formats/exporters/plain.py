@@ -118,7 +118,7 @@ def _frame(event: events.Event) -> Iterator[str]:
             yield from (event.error or event.context).splitlines()
         case events.ApprovalAnswered():
             yield f"APPROVAL {event.in_words}"
-        case events.SettingChanged() | events.RulesChanged():
+        case events.SettingChanged() | events.RulesChanged() | events.AgentOptionChosen():
             yield f"SETTING {event.in_words}"
         case events.Rewound():
             yield f"REWOUND {event.in_words}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.core.names import APPROVALS, POLICIES, Approval, next_approval
 from tui_agent.frontend.commands.command import Command
+from tui_agent.frontend.commands.other_agent import MODEL, choose_option, values_of
 
 if TYPE_CHECKING:
     from tui_agent.frontend.commands.host import PromptHost, SessionHost
@@ -33,10 +34,14 @@ class Model(Command["SessionHost"]):
     argument = "[NAME]"
 
     def choices(self, host: SessionHost) -> Sequence[str]:
+        if host.session.has_agent:
+            return values_of(host, MODEL)
         return [*host.session.settings.profiles, *host.session.settings.aliases]
 
     async def do(self, host: SessionHost, argument: str) -> str:
-        """Call another model once its name was looked up."""
+        """Call another model once its name was looked up; let another agent call one of those that it offers."""
+        if host.session.has_agent:
+            return await choose_option(host, MODEL, argument)
         name = argument or await _picked_model(host)
         if not name:
             return ""

@@ -101,11 +101,12 @@ class Dispatcher:
             host.when_open(partial(self.run, name, argument))
 
     def run_line(self, line: str) -> None:
-        """Carry out a line that begins with a slash; one that names no command of ours may name one from a file."""
+        """Carry out a line that begins with a slash; one that names no command of ours may name another agent's, or one
+        from a file."""
         try:
             command, argument = parse(line)
         except UnknownCommandError as error:
-            custom = partial(_send_custom, self._host, line, str(error))
+            custom = partial(_send_other, self._host, line, str(error))
             self._host.when_open(partial(self.carry_out, custom))
         else:
             self.run(command.name, argument)
@@ -144,10 +145,16 @@ class Dispatcher:
             return command.values
 
 
-async def _send_custom(host: SessionHost, line: str, otherwise: str) -> str:
-    """Send what a command from a file stands for; a line that names none goes back into the prompt."""
+async def _send_other(host: SessionHost, line: str, otherwise: str) -> str:
+    """Send what a command of another agent or one from a file stands for; a line that names none goes back into the
+    prompt.
+    """
+    from tui_agent.frontend.commands.agent_commands import prompt_of
     from tui_agent.frontend.commands.custom import send_custom_command
 
+    if prompt := prompt_of(line, host.session.state.session.offered):
+        await host.submit(prompt, None, "", line)
+        return ""
     try:
         return await send_custom_command(host, line, otherwise)
     except ValueError:

@@ -106,8 +106,12 @@ class Mcp(Command["SessionHost"]):
 
     async def do(self, host: SessionHost, argument: str) -> str:
         from tui_agent.frontend.lines.servers import server_lines
+        from tui_agent.terminal_text import one_line
 
         mcp = host.session.mcp
+        if mcp.lent is not None:
+            names = ", ".join(one_line(entry.name, 80) for entry in mcp.lent) or "none"
+            return f"The agent that takes the steps starts MCP servers itself. It was given: {names}."
         if not argument:
             servers = mcp.servers
             rows = servers.rows if servers is not None else tuple

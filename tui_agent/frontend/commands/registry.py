@@ -7,7 +7,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tui_agent.frontend.commands import choosing, lending, panes, rewind, running, sessions, showing, tabs
+from tui_agent.frontend.commands import (
+    choosing,
+    lending,
+    other_agent,
+    panes,
+    rewind,
+    running,
+    sessions,
+    showing,
+    tabs,
+)
 from tui_agent.frontend.commands.command import Command, Completion, ReplayKey, key_label, keys_in_force
 
 AnyCommand = Command[Any]
@@ -26,6 +36,8 @@ BY_NAME: dict[str, AnyCommand] = {
         running.Stop(),
         choosing.Policy(),
         choosing.Model(),
+        other_agent.Agent(),
+        other_agent.AgentMode(),
         choosing.Login(),
         choosing.Profile(),
         choosing.Approve(),

@@ -159,7 +159,7 @@ class McpServers:
 
     def _not_trusted(self, entry: ServerEntry) -> None:
         refused = self._host.trusted(entry) is False
-        how = f"`agent-tui mcp trust {entry.name}` allows it"
+        how = _how_to_trust(entry)
         if refused:
             self._refused[entry.name] = (ServerStatus.UNTRUSTED, f"you refused it; {how}")
             return
@@ -167,10 +167,7 @@ class McpServers:
         if self._host.present:
             self._asking.append(asyncio.get_running_loop().create_task(self._ask_trust(entry)))
         else:
-            self._host.notice(
-                f"The MCP server {entry.name} of {entry.file.name} was not started: it comes with the workspace, and "
-                f"nobody has agreed to run `{entry.shown}`. {how[0].upper()}{how[1:]}."
-            )
+            self._host.notice(not_started(entry))
 
     async def _ask_trust(self, entry: ServerEntry) -> None:
         if await self._host.ask_trust(entry):
@@ -314,3 +311,15 @@ class McpServers:
         if connection is None:
             raise ToolError(f"There is no MCP server {server} that was started; /mcp lists them.")
         return connection
+
+
+def _how_to_trust(entry: ServerEntry) -> str:
+    return f"`agent-tui mcp trust {entry.name}` allows it"
+
+
+def not_started(entry: ServerEntry) -> str:
+    """Why a server of the workspace is left out if nobody can be asked."""
+    return (
+        f"The MCP server {entry.name} of {entry.file.name} was not started: it comes with the workspace, and nobody has "
+        f"agreed to run `{entry.shown}`. {_how_to_trust(entry)}."
+    )
