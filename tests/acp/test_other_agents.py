@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -90,6 +91,8 @@ async def test_its_words_calls_plan_and_diff_are_events_as_of_our_own_runs(tmp_p
         (ended("a", "made it", rawOutput={"exitCode": 1}), events.ToolFailed, "exit code 1"),
         (ended("a", "made it", rawOutput={"metadata": {"exit": 2}}), events.ToolFailed, "exit code 2"),
         (ended("a", "Output: made it\nExit Code: 3\nSignal: 0"), events.ToolFailed, "exit code 3"),
+        (ended("a", "<shellId: 0 completed with exit code 4>\n\n" + 90 * "A hook. "), events.ToolFailed, "exit code 4"),
+        (ended("a", _meta={"terminal_exit": {"exit_code": 5}}), events.ToolFailed, "exit code 5"),
         (ended("a", rawOutput={"output": "fine"}), events.ToolSucceeded, "fine"),
         (Stop(), events.ToolEnded, ""),
         (Stop("cancelled"), events.ToolCancelled, "unknown"),
@@ -102,6 +105,24 @@ async def test_a_call_ends_as_it_ended(
     [result] = of(heard, events.ToolResult)
     assert isinstance(result, kind)
     assert said in result.model_dump_json()
+
+
+async def test_what_a_call_prints_on_a_terminal_of_the_agents_is_its_output(tmp_path: Path) -> None:
+    def printed(**meta: Any) -> Step:
+        return {"sessionUpdate": "tool_call_update", "toolCallId": "a", "_meta": meta}
+
+    turn: list[Step] = [
+        {**called("a", command="make"), "content": [{"type": "terminal", "terminalId": "a"}], "name": "exec_command"},
+        printed(terminal_output_delta={"terminal_id": "a", "data": "cc a.c\n"}),
+        printed(terminal_output_delta={"terminal_id": "a", "data": "error: no a.c\n"}),
+        {**ended("a", status="failed"), "content": None, "_meta": {"terminal_exit": {"exit_code": 2}}},
+        say("So."),
+    ]
+    heard = await run(tmp_path, OtherAgent(turn))
+    [failed] = of(heard, events.ToolFailed)
+    assert (failed.tool, failed.exit_code) == ("exec_command", 2)
+    assert "cc a.c\nerror: no a.c" in failed.content
+    assert "error: no a.c" in "".join(one.text for one in of(heard, events.ToolProgress))
 
 
 async def test_calls_side_by_side_are_one_reply_and_one_within_another_comes_after_it(tmp_path: Path) -> None:
@@ -462,3 +483,81 @@ async def test_a_run_that_the_operator_ends_cancels_the_turn(tmp_path: Path) -> 
     heard = await run(tmp_path, agent, Person(EscalationReply("stop")))
     assert of(heard, events.RunFinished)[-1].outcome is events.Outcome.ESCALATED
     assert any(one.get("method") == "session/cancel" for one in agent.got)
+
+
+# --- sub-agents ------------------------------------------------------------------------------------------------------
+
+
+def within(parent: str, update: Step) -> Step:
+    assert isinstance(update, dict)
+    return {**update, "_meta": {"claudeCode": {"parentToolUseId": parent}}}
+
+
+def delegated(*steps: Step) -> list[Step]:
+    begun = called("t", "think", status="pending", description="look around", prompt="Look around in src.")
+    return [say("I delegate."), begun, *steps, ended("t", "It is in b.py."), say("Found.")]
+
+
+def in_lanes(heard: Sequence[events.Event], kind: type[E]) -> list[E]:
+    return [
+        event.event for event in of(heard, events.LaneEvent) if event.lane == "t" and isinstance(event.event, kind)
+    ]
+
+
+async def test_a_sub_agent_of_the_agents_has_a_lane_with_its_own_calls_and_failures(tmp_path: Path) -> None:
+    steps = [
+        within("t", say("I look.")),
+        within("t", called("x", "read", path="a.py")),
+        ended("x", "no such file", "failed"),
+        within("t", called("y", "execute", status="pending", command="ls")),
+        Ask({"toolCallId": "y"}),
+        ended("y", "b.py"),
+        within("t", say("It is in b.py.")),
+    ]
+    heard = await run(tmp_path, OtherAgent(delegated(*steps)), Person(ApprovalReply("once")), advise="off")
+    [began] = in_lanes(heard, events.RunStarted)
+    assert began.task == "Look around in src."
+    assert [one.name for one in of(heard, events.LaneEvent)][0] == "look around"
+    assert [one.failure.message for one in in_lanes(heard, events.ToolFailed)] == ["no such file"]
+    assert [one.content for one in in_lanes(heard, events.ToolSucceeded)] == ["b.py"]
+    [asked] = in_lanes(heard, events.ApprovalAsked)
+    assert asked.lane == "look around"
+    [finished] = in_lanes(heard, events.RunFinished)
+    assert (finished.outcome, finished.answer) == (events.Outcome.ANSWERED, "It is in b.py.")
+    own = [one.call_id for one in of(heard, events.ToolSucceeded)]
+    assert own == ["t"]
+    assert of(heard, events.RunFinished)[-1].answer == "Found."
+    assert heard.index(of(heard, events.ToolSucceeded)[0]) > heard.index(of(heard, events.LaneEvent)[-1])
+
+
+async def test_what_the_operator_answers_about_a_sub_agent_is_the_agents_next_prompt(tmp_path: Path) -> None:
+    fails = [
+        step
+        for n in range(4)
+        for step in (within("t", called(f"x{n}", command="make")), ended(f"x{n}", "error: no rule", "failed"))
+    ]
+    agent = OtherAgent(delegated(*fails), [say("With ninja, then.")])
+    await run(tmp_path, agent, Person(EscalationReply("answer", "Use ninja.")), advise="off")
+    assert len(agent.prompts) == 2
+    assert "Use ninja." in agent.prompts[1]
+
+
+async def test_a_stop_ends_the_lanes_with_the_turn(tmp_path: Path) -> None:
+    agent = OtherAgent([*delegated(within("t", called("x", command="sleep")))[:3], Hang()])
+    async with session_with(tmp_path, agent) as (session, heard):
+        await session.submit("Do it.")
+        async with asyncio.timeout(LIMIT):
+            while not in_lanes(heard, events.ToolStarted):
+                await asyncio.sleep(0)
+            await session.stop()
+    [ended_lane] = in_lanes(heard, events.RunFinished)
+    assert ended_lane.outcome is events.Outcome.INTERRUPTED
+    assert of(heard, events.RunFinished)[-1].outcome is events.Outcome.INTERRUPTED
+    assert fold(heard).lanes == {}
+
+
+async def test_updates_of_another_session_are_not_taken_for_its_own(tmp_path: Path) -> None:
+    foreign = {"sessionId": "another", "update": say("not mine ")}
+    line = json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": foreign}).encode()
+    heard = await run(tmp_path, OtherAgent([Raw(line), say("Mine.")]))
+    assert of(heard, events.RunFinished)[-1].answer == "Mine."

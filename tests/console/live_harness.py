@@ -53,7 +53,8 @@ class HandSession:
     def __init__(self) -> None:
         self.state = RunState()
         self.id = "by-hand"
-        self.mcp = SimpleNamespace(servers=None)
+        self.mcp = SimpleNamespace(servers=None, lent=None)
+        self.has_agent = False
         self.runs = self.models = self.skills = self
         self.background = SimpleNamespace(stop=self.stop_in_background)
         self.settings = Settings(model="scripted:x")

@@ -336,6 +336,8 @@ class Agent:
         turn, connection = self._turn, self._connection
         update = params.get("update")
         match method:
+            case "session/update" if self._session and params.get("sessionId") not in {None, self._session}:
+                pass  # of another session, as that of a sub-agent
             case "session/update" if value_at(update, "sessionUpdate") in KINDS:
                 self.offers.update(params["update"])
                 self.offered()

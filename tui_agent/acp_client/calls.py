@@ -52,6 +52,8 @@ _EXIT = re.compile(
     re.MULTILINE,
 )
 """The line of an exit code behind a command's output (Qwen Code, Gemini CLI, Codex, Kimi Code)."""
+_SHELL_ENDED = re.compile(r"^<shellId: [^\n>]* exit code (-?\d{1,10})>", re.MULTILINE)
+"""The same of Copilot CLI, which may put words of hooks behind it."""
 _FRAME = 400
 """Characters at the end of an output in which that line stands."""
 _COMMANDS = ("command", "cmd", "commandLine")
@@ -84,6 +86,8 @@ class AgentCall:
         """The permission that let it run, if the agent has asked."""
         self.denied = ""
         """Why the operator or a rule did not let it run."""
+        self._terminal = ""
+        """What it has printed on a terminal of the agent's, which tells it in pieces."""
 
     def update(self, update: dict[str, Any]) -> None:
         # A question about a call may come with empty arguments, and an update with nothing at all.
@@ -92,11 +96,21 @@ class AgentCall:
             for key, value in update.items()
             if value is not None and not (key in {"rawInput", "title", "locations"} and not value)
         }
+        if isinstance(meta := said.get("_meta"), dict):
+            self._take_terminal(meta)
+            known = self._said.get("_meta")
+            said["_meta"] = {**known, **meta} if isinstance(known, dict) else meta
         if written := self._written:  # other content takes its place
             self._said["rawInput"] = written
         if self.ended:  # an end holds
             said.pop("status", None)
         self._said |= said
+
+    def _take_terminal(self, meta: dict[str, Any]) -> None:
+        for key in ("terminal_output", "terminal_output_delta"):
+            piece = value_at(meta, key, "data")
+            if isinstance(piece, str):
+                self._terminal = (self._terminal + piece)[:_LONGEST]
 
     @property
     def status(self) -> str:
@@ -142,6 +156,8 @@ class AgentCall:
         """The arguments; its title and its file if the agent gives none."""
         raw = self._said.get("rawInput")
         found = raw if isinstance(raw, dict) else {"input": raw} if raw else self._written
+        if not found and self.kind == "execute" and self._said.get("title"):
+            found = {"command": clean(str(self._said["title"]))}  # Gemini CLI gives no arguments
         if not found:
             titled = {"title": self.title} if self._said.get("title") else {}
             return {**titled, **self._place()}
@@ -200,6 +216,7 @@ class AgentCall:
         text = self._text
         if not self.ended and text.startswith("{"):
             return ""  # its arguments, as the model writes them
+        text = text or self._terminal
         raw = self._said.get("rawOutput")
         if not text and raw not in (None, "", {}, []):
             inner = (
@@ -219,9 +236,12 @@ class AgentCall:
     def exit_code(self) -> int | None:
         raw = self._said.get("rawOutput")
         known = next((code for path in _CODES if (code := code_at(raw, *path)) is not None), None)
+        if known is None:
+            known = code_at(self._said, "_meta", "terminal_exit", "exit_code")
         if known is not None or EFFECTS.get(self.kind) is not Effect.COMMAND:
             return known
-        framed = _EXIT.findall(self.printed[-_FRAME:])
+        printed = self.printed
+        framed = _SHELL_ENDED.findall(printed) or _EXIT.findall(printed[-_FRAME:])
         return int(framed[-1]) if framed else None
 
     @property

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Literal, Protocol
 
 from tui_agent.acp_client.agent import AgentFault
 from tui_agent.acp_client.calls import AgentCall
 from tui_agent.acp_client.permissions import AgentPermissions
-from tui_agent.acp_client.recorded import RecordedAgent
-from tui_agent.acp_client.turn import Aside, Ended, Item, News, Permission, Piece, Turn, Usage
+from tui_agent.acp_client.turn import Aside, Beneath, Ended, Item, News, Permission, Piece, Turn, Usage
 from tui_agent.core import events
 from tui_agent.core.decision.model_calls import model_faulted
 from tui_agent.core.decision.steps import Advise, CallModel, Summarise
@@ -61,25 +60,51 @@ _STOPS = {
 _CUT = {"max_tokens": "length"}
 
 
+class Prompted(Protocol):
+    """Whoever answers prompts."""
+
+    async def ready(self) -> None:
+        """Be ready for one. Raises `AgentFault`."""
+
+    def prompt(self, text: str, taken: set[str]) -> Turn:
+        """Take one. Raises `AgentFault`."""
+
+    def leave(self) -> None:
+        """Cancel the turn that goes on."""
+
+    def over(self) -> None:
+        """The turn has come to its end."""
+
+
+class Lanes(Protocol):
+    """Whoever follows the agent's sub-agents. `tell` takes words for the agent's next prompt."""
+
+    tell: Callable[[str], None]
+
+    async def follow(self, call: AgentCall, turn: Turn) -> None:
+        """Record the work of the sub-agent that a call has started, up to its end."""
+
+
 class AgentDriver(Driver):
     """Runs tasks with another agent. `left`: lets go of the turn that a run leaves open."""
 
     def __init__(
         self,
         recorder: Recorder,
-        agent: RecordedAgent,
+        agent: Prompted,
         operator: Operator,
         checkpointer: Checkpointer,
         permissions: AgentPermissions,
+        lanes: Lanes,
         *,
         advise: Advice,
         jitter: Callable[[], float],
         wait: Wait,
     ) -> None:
         steps = AgentSteps(recorder, agent, checkpointer, advise=advise, jitter=jitter, wait=wait)
-        calls = AgentCalls(recorder, steps, checkpointer, permissions)
-        super().__init__(recorder, steps, calls, _InWords(operator, steps), checkpointer)
-        permissions.tell = steps.tell
+        calls = AgentCalls(recorder, steps, checkpointer, permissions, lanes.follow)
+        super().__init__(recorder, steps, calls, InWords(operator, steps), checkpointer)
+        permissions.tell = lanes.tell = steps.tell
         self._steps = steps
 
     async def resume(self) -> events.RunFinished:
@@ -96,7 +121,7 @@ class AgentSteps:
     def __init__(
         self,
         recorder: Recorder,
-        agent: RecordedAgent,
+        agent: Prompted,
         checkpointer: Checkpointer,
         *,
         advise: Advice,
@@ -237,6 +262,10 @@ class AgentSteps:
         self._unheard, self._told, self._words = words, state.seq, []
         self.turn = self._agent.prompt(words, self._taken)
 
+    def has_words(self, state: RunState) -> bool:
+        """There is something to prompt it with, now that its turn is over."""
+        return bool(self._untold(state))
+
     def _untold(self, state: RunState) -> list[str]:
         """Words of the operator since the last prompt."""
         found: list[str] = []
@@ -272,7 +301,7 @@ class AgentSteps:
                     self._open.put_back(item)
                     return "tool_calls"
                 reason = self._ended(item, gathered.text)
-                if not self._untold(self._recorder.state):
+                if not self.has_words(self._recorder.state):
                     return reason
                 await self._prompt()
             elif item is None or not gathered.take(item):
@@ -372,12 +401,19 @@ class AgentCalls:
     """The agent in the place of our tools: what it says of the calls of its newest reply is recorded."""
 
     def __init__(
-        self, recorder: Recorder, steps: AgentSteps, checkpointer: Checkpointer, permissions: AgentPermissions
+        self,
+        recorder: Recorder,
+        steps: AgentSteps,
+        checkpointer: Checkpointer,
+        permissions: AgentPermissions,
+        follow: Callable[[AgentCall, Turn], Coroutine[Any, Any, None]] | None = None,
     ) -> None:
+        """`follow` records the work of a sub-agent; None: this is one."""
         self._recorder = recorder
         self._steps = steps
         self._checkpointer = checkpointer
         self._permissions = permissions
+        self._follow = follow
         self.exact: Mapping[str, Any] = {}
 
     async def run(self, groups: Sequence[Sequence[events.ToolCall]], *, approved: bool = False) -> None:
@@ -412,8 +448,11 @@ class AgentCalls:
             match item:
                 case Permission():
                     asking.append(questions.create_task(self._permissions.ask(item)))
+                case Beneath(call, lane) if self._follow is not None and (own := _of(running, call)) is not None:
+                    await self._advance(own)
+                    own.lane = lane, questions.create_task(self._follow(call, lane))
                 case News(call):
-                    own = next((one for one in running if one.call is call), None)
+                    own = _of(running, call)
                     if own is None:
                         self._say_meanwhile(running, call, later)
                         later.append(item)
@@ -422,6 +461,7 @@ class AgentCalls:
                 case Ended():
                     later.append(item)
                     for one in running:
+                        await one.end_lane(item)
                         self._cut(one, item)
                 case _ if item is not None:
                     later.append(item)
@@ -446,6 +486,7 @@ class AgentCalls:
             one.started = time.monotonic()
             self._recorder.record(events.ToolStarted(**one.facts, allowed_by=call.allowed_by))
         if call.ended and not one.ended:
+            await one.end_lane(Ended("end_turn"))
             one.ended = True
             self._recorder.record(self._result(one))
         elif one.started and (printed := call.printed)[: len(one.shown)] == one.shown != printed:
@@ -497,6 +538,15 @@ class _Running:
         self.ended = False
         self.shown = ""
         """Its output, as far as it was shown."""
+        self.lane: tuple[Turn, asyncio.Task[None]] | None = None
+        """The sub-agent that it has started."""
+
+    async def end_lane(self, end: Ended) -> None:
+        """Let its sub-agent's lane come to its end, which stands before the end of the call."""
+        lane, self.lane = self.lane, None
+        if lane is not None:
+            await lane[0].put(end)
+            await lane[1]
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -514,6 +564,10 @@ class _Running:
         return time.monotonic() - self.started if self.started else 0.0
 
 
+def _of(running: Sequence[_Running], call: AgentCall) -> _Running | None:
+    return next((one for one in running if one.call is call), None)
+
+
 def _not_ours(state: RunState, index: int, call: events.ToolCall) -> events.ToolFailed:
     problem = events.CallProblem(
         kind=events.FailureKind.UNKNOWN_TOOL,
@@ -528,7 +582,7 @@ def _ids(state: RunState) -> set[str]:
     return {str(call["id"]) for message in messages for call in message.get("tool_calls") or ()}
 
 
-class _InWords:
+class InWords:
     """The operator of a run whose calls only the agent can run: a call to retry or edit becomes words, and what was
     answered is not asked again before the agent knows the answer.
     """

@@ -8,6 +8,7 @@ from pathlib import Path
 from tui_agent.acp_client.agent import Agent
 from tui_agent.acp_client.driver import AgentDriver
 from tui_agent.acp_client.entries import agent_entry
+from tui_agent.acp_client.lanes import AgentLanes
 from tui_agent.acp_client.permissions import AgentPermissions
 from tui_agent.acp_client.recorded import RecordedAgent
 from tui_agent.config.errors import ConfigError
@@ -48,12 +49,14 @@ class SessionAgent:
         wanted = {**self._agent.entry.options, **_model_of_this_start(self._settings)}
         agent = self._recorded = RecordedAgent(recorder, self._agent, servers, wanted)
         permissions = AgentPermissions(recorder, operator, approvals, tools, self._agent.answer)
+        lanes = AgentLanes(recorder, operator, checkpointer, approvals, tools, self._agent.answer)
         return AgentDriver(
             recorder,
             agent,
             operator,
             checkpointer,
             permissions,
+            lanes,
             advise=self._settings.advise,
             jitter=jitter,
             wait=wait,

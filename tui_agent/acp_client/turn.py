@@ -39,6 +39,14 @@ class News:
 
 
 @dataclass(frozen=True)
+class Beneath:
+    """The first word of a sub-agent that a call has started; the others come in `turn`."""
+
+    call: AgentCall
+    turn: Turn
+
+
+@dataclass(frozen=True)
 class Permission:
     """A question of the agent's: may this call run? `options` are as it sent them."""
 
@@ -71,19 +79,28 @@ class Ended:
 
 
 Severity = Literal["info", "warning", "error"]
-Item = Piece | News | Permission | Aside | Usage | Ended
+Item = Piece | News | Beneath | Permission | Aside | Usage | Ended
+_PARENTS = (("_meta", "claudeCode", "parentToolUseId"), ("_meta", "parentToolCallId"))
+"""Places of the call whose sub-agent speaks (Claude Code, Qwen Code)."""
 
 
 class Turn:
     """One prompt's answer, which grows. Messages come in by `put`; `next` gives them one by one."""
 
-    def __init__(self, workspace: Path, taken: set[str]) -> None:
-        """`taken`: ids of the session's calls so far, to which those of this turn are added."""
+    def __init__(self, workspace: Path, taken: set[str], *, beneath: bool = False) -> None:
+        """`taken`: ids of the session's calls so far, to which those of this turn are added; `beneath`: it is a
+        sub-agent's.
+        """
         self._workspace = workspace
         self._taken = taken
         self._came: asyncio.Queue[dict[str, Any] | Ended] = asyncio.Queue(MOST_WAITING)
         self._back: deque[Item] = deque()
         self.calls: dict[str, AgentCall] = {}
+        self._beneath = beneath
+        self._lanes: dict[str, Turn] = {}
+        """Turns of sub-agents, by the calls that started them."""
+        self._inner: dict[str, Turn] = {}
+        """The same by calls of theirs."""
         self.left = False
         """Nobody looks at it any more."""
         self.broken = False
@@ -123,9 +140,34 @@ class Turn:
         if isinstance(message, Ended):
             return message
         self.heard = True
+        if not self._beneath and (item := self._of_lane(message)) is not None:
+            return item if isinstance(item, Beneath) else None
         if "request" in message:
             return self._question(message["request"], message)
         return self._update(message)
+
+    def _of_lane(self, message: dict[str, Any]) -> Beneath | Turn | None:
+        """The turn that a message went to, if it is a sub-agent's; None: it is the agent's own."""
+        told = message.get("toolCall") if "request" in message else message
+        named, said = value_at(told, "toolCallId"), (value_at(told, *path) for path in _PARENTS)
+        parent = next((one for one in said if isinstance(one, str)), "")
+        own = named if isinstance(named, str) else ""
+        lane = self._inner.get(own) or self._inner.get(parent) or self._lanes.get(parent)
+        call, begun = self.calls.get(parent), None
+        if lane is None and call is not None and not call.ended:
+            call.update({"status": "in_progress"})  # whatever it says of itself
+            lane = self._lanes[parent] = Turn(self._workspace, set(), beneath=True)
+            begun = Beneath(call, lane)
+        if lane is not None:
+            if own:
+                self._inner[own] = lane
+            lane.put_soon(message)
+        return begun or lane
+
+    def put_soon(self, message: dict[str, Any]) -> None:
+        """As `put`, without waiting: what is too much is left out."""
+        if not self.left and not self._came.full():
+            self._came.put_nowait(message)
 
     def _question(self, request: int | str, params: dict[str, Any]) -> Item | None:
         told, options = params.get("toolCall"), params.get("options")

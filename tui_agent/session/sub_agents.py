@@ -58,8 +58,8 @@ class SubAgents:
         """
         self._recorder = recorder
         self._tools = tools
-        self._operator = _LaneOperator(operator)
-        self._checkpointer = _LaneCheckpointer(checkpointer)
+        self._operator = LaneOperator(operator)
+        self._checkpointer = LaneCheckpointer(checkpointer)
         self._prepared = prepared
         self._make_driver = make_driver
         self._slots = asyncio.Semaphore(most)
@@ -67,7 +67,7 @@ class SubAgents:
     async def run(self, call_id: str, name: str, prompt: str) -> TaskEnded:
         """Do the work `prompt` in a lane under the call `call_id`. Cancellation ends it as interrupted."""
         async with self._slots:
-            recorder = _LaneRecorder(self._recorder, call_id, name)
+            recorder = LaneRecorder(self._recorder, call_id, name)
             tools = self._tools().without(TASK)
             start = _narrowed(await self._prepared(prompt), self._recorder.state, tools)
             driver = self._make_driver(recorder, tools, self._operator, self._checkpointer)
@@ -113,7 +113,7 @@ def _narrowed(start: events.RunStarted, state: RunState, tools: ToolRegistry) ->
     )
 
 
-class _LaneRecorder:
+class LaneRecorder:
     """Records a lane's events within the session's: what comes in pieces, for the screen only, is left out."""
 
     def __init__(self, session: Recorder, call_id: str, name: str) -> None:
@@ -146,7 +146,7 @@ class _LaneRecorder:
         return self._session.restore(arguments)
 
 
-class _LaneOperator:
+class LaneOperator:
     """The operator for lanes: a step of the run is let go with all that its sub-agents do in it."""
 
     def __init__(self, operator: Operator) -> None:
@@ -169,7 +169,7 @@ class _LaneOperator:
         return GateReply(outline.note)
 
 
-class _LaneCheckpointer:
+class LaneCheckpointer:
     """Keeps the workspace before the first effect; what a lane changed is saved with the step of the run."""
 
     def __init__(self, checkpointer: Checkpointer) -> None:
