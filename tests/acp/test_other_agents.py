@@ -526,7 +526,7 @@ async def test_a_sub_agent_of_the_agents_has_a_lane_with_its_own_calls_and_failu
     assert (finished.outcome, finished.answer) == (events.Outcome.ANSWERED, "It is in b.py.")
     own = [one.call_id for one in of(heard, events.ToolSucceeded)]
     assert own == ["t"]
-    assert of(heard, events.RunFinished)[-1].answer == "Found."
+    assert of(heard, events.RunFinished)[-1].answer.startswith("Found.")
     assert heard.index(of(heard, events.ToolSucceeded)[0]) > heard.index(of(heard, events.LaneEvent)[-1])
 
 

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from tests.formats.loading import load_transcript
 from tui_agent.core import events
 from tui_agent.core.fold import fold
-from tui_agent.core.names import FailureKind, FaultKind
+from tui_agent.core.names import FailureKind, FaultKind, Outcome
 from tui_agent.formats.exporters import export_session
 from tui_agent.formats.importers.judgement import judged
 from tui_agent.formats.importers.load import load_transcripts
 from tui_agent.formats.importers.normalise import facts
 from tui_agent.formats.importers.transcript import (
     Call,
+    Ending,
     Faulted,
     Refusal,
     Result,
@@ -67,6 +68,20 @@ STEPS = st.lists(
 )
 
 
+ENDINGS = st.lists(
+    st.builds(
+        Ending,
+        TEXT,
+        st.just(3.0),
+        st.sampled_from([one for one in Outcome if one is not Outcome.ANSWERED]),
+        TEXT,
+        st.sampled_from(["", "ring"]),
+        st.sampled_from(["", "ring.stop"]),
+    ),
+    max_size=1,
+)
+
+
 def session(steps: list[Any]) -> list[events.Event]:
     """The events of these steps, judged."""
     transcript = Transcript([Said("fix it", 1.0), *steps], id="s", model="m", operator_present=False)
@@ -91,6 +106,8 @@ def kept(told: list[events.Event]) -> list[tuple[Any, ...]]:
                 found.append(("reply", event.text, event.reasoning, calls, event.prompt_tokens))
             case events.ReplyRejected():
                 found.append(("rejected", event.failure.kind, event.failure.message))
+            case events.RunFinished(outcome=outcome) if outcome is not Outcome.ANSWERED:
+                found.append(("ended", outcome, event.reason, event.answer, event.detector, event.rule))
             case events.ModelFaulted():
                 found.append(("fault", event.fault.kind, event.fault.message))
             case events.ToolFailed():
@@ -132,9 +149,9 @@ def brought_back(told: list[events.Event]) -> list[events.Event]:
 
 
 @settings(max_examples=25, deadline=None)
-@given(STEPS)
-def test_what_is_exported_comes_back(steps: list[Any]) -> None:
-    told = session(steps)
+@given(STEPS, ENDINGS)
+def test_what_is_exported_comes_back(steps: list[Any], ending: list[Ending]) -> None:
+    told = session([*steps, *ending])
     again = brought_back(told)
     assert kept(again) == kept(told)
     assert receipts(again) == receipts(told)
@@ -169,11 +186,13 @@ def test_a_sub_agent_is_a_trajectory_within_the_document_and_comes_back_as_one(t
     (sub,) = document["subagent_trajectories"]
     (result,) = document["steps"][1]["observation"]["results"]
     assert result["subagent_trajectory_ref"] == [{"trajectory_id": sub["trajectory_id"]}]
-    (failed,) = sub["steps"][1]["observation"]["results"]
-    assert (failed["extra"]["is_error"], failed["extra"]["exit_code"]) == (True, 2)
+    (told_of,) = sub["steps"][1]["observation"]["results"]
+    assert (told_of["extra"]["is_error"], told_of["extra"]["exit_code"]) == (True, 2)
     main, again = load_transcripts(path)
     assert (main.subagent, again.subagent, again.title) == (False, True, "subagent: looker")
-    assert kept(again.events)[-1][:4] == ("failed", "d", "no rule", FailureKind.TOOL_EXECUTION)
+    failed, end = kept(again.events)[-2:]
+    assert failed[:4] == ("failed", "d", "no rule", FailureKind.TOOL_EXECUTION)
+    assert end[:3] == ("ended", Outcome.PARTIAL, "no steps left")
 
 
 @pytest.mark.parametrize(

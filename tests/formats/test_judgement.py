@@ -27,7 +27,7 @@ from tui_agent.core.state import RunState
 from tui_agent.formats.importers.judgement import judged
 from tui_agent.formats.importers.load import load_transcripts
 from tui_agent.formats.importers.normalise import facts
-from tui_agent.formats.importers.transcript import Call, Interruption, Result, Said, Transcript, Turn
+from tui_agent.formats.importers.transcript import Call, Ending, Result, Said, Transcript, Turn
 
 
 def _turn(key: str, tool: str, error: str = "", **given: Any) -> Turn:
@@ -116,7 +116,7 @@ def test_a_new_message_of_the_operator_starts_a_run_with_fresh_counters() -> Non
 
 
 def test_an_interrupt_ends_the_run_and_an_interrupt_before_any_run_is_a_notice() -> None:
-    events = _facts(*SAME[:1], Interruption("interrupted by the operator"), Interruption("twice"))
+    events = _facts(*SAME[:1], Ending("interrupted by the operator"), Ending("twice"))
     ended = [event for event in events if isinstance(event, RunFinished)]
     assert [event.outcome for event in ended] == [Outcome.INTERRUPTED]
     assert isinstance(events[-1], Notice)

@@ -99,7 +99,8 @@ class _Trajectory:
             case events.RunFinished(outcome=events.Outcome.ANSWERED):
                 self._last()[OURS]["answer"] = event.answer
             case events.RunFinished():
-                self._step(event, "system", event.reason, outcome=event.outcome.value, answer=event.answer)
+                told = {name: getattr(event, name) for name in ("answer", "detector", "rule")}
+                self._step(event, "system", event.reason, outcome=event.outcome.value, **told)
 
     def document(self, session: str, key: str, lanes: Iterable[str]) -> dict[str, Any]:
         """The trajectory, in which results of calls that started a lane refer to it."""

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from tui_agent.core.events import FailureKind, Fault
+from tui_agent.core.events import FailureKind, Fault, Outcome
 from tui_agent.formats.importers.faults import classified
 from tui_agent.formats.importers.labels import grade_in
 from tui_agent.formats.importers.reading import Record, Recording
@@ -19,6 +19,7 @@ from tui_agent.formats.importers.results import exit_message, exited, failed, fa
 from tui_agent.formats.importers.step_reader import Format, used
 from tui_agent.formats.importers.transcript import (
     Call,
+    Ending,
     Faulted,
     ImportReport,
     Refusal,
@@ -78,7 +79,7 @@ class ATIF(Format):
         elif "fault" in ours:
             self.add(Faulted(_fault(ours["fault"], text), at, number_at(ours, "delay") or 0.0))
         elif "outcome" in ours:
-            self.interrupted(at, text or text_at(ours, "outcome"))
+            self.add(_ending(ours, text, at))
         elif self._is_result(step):
             self._results(step, at)
         elif source == "user":
@@ -200,6 +201,14 @@ def _as_it_was(text: str, ours: Record) -> Result:
 
 def _kind(ours: Record, otherwise: FailureKind) -> FailureKind:
     return next((kind for kind in FailureKind if kind.value == ours.get("kind")), otherwise)
+
+
+def _ending(ours: Record, text: str, at: float | None) -> Ending:
+    """The end of a run that we wrote; one that was changed since is an interruption."""
+    said = text_at(ours, "outcome")
+    outcome = Outcome(said) if said in {*Outcome} else Outcome.INTERRUPTED
+    answer, detector, rule = (text_at(ours, name) for name in ("answer", "detector", "rule"))
+    return Ending(text, at, outcome, answer, detector, rule)
 
 
 def _fault(given: Any, text: str) -> Fault:

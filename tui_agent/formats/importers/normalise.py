@@ -21,7 +21,7 @@ from tui_agent.formats.importers.tools_of_others import by_other_agents
 from tui_agent.formats.importers.transcript import (
     Call,
     Faulted,
-    Interruption,
+    Ending,
     Remarked,
     Result,
     Said,
@@ -229,8 +229,8 @@ class Builder:
                 self._turn(step, following)
             case Faulted():
                 self._faulted(step, following)
-            case Interruption():
-                self._interrupted(step)
+            case Ending():
+                self._ending(step)
             case Remarked():
                 self.move(step.at)
                 self.emit(events.Notice, text=step.text, severity=step.severity, origin="import")
@@ -263,17 +263,21 @@ class Builder:
             operator_present=transcript.operator_present,
         )
 
-    def _interrupted(self, step: Interruption) -> None:
+    def _ending(self, step: Ending) -> None:
         self.move(step.at)
         if self.running:
-            self.finish(events.Outcome.INTERRUPTED, step.reason)
+            self.finish(step.outcome, step.reason, step.answer, step.detector, step.rule)
         else:
             self.emit(events.Notice, text=f"The recording says: {step.reason}.", origin="import")
 
-    def finish(self, outcome: events.Outcome, reason: str = "", answer: str = "") -> None:
+    def finish(
+        self, outcome: events.Outcome, reason: str = "", answer: str = "", detector: str = "", rule: str = ""
+    ) -> None:
         if self.open_iteration:
             self._close_iteration(cancelled=True)
-        self.emit(events.RunFinished, outcome=outcome, reason=reason, answer=answer)
+        self.emit(
+            events.RunFinished, outcome=outcome, reason=reason, answer=answer, detector=detector, rule=rule
+        )
         self.running = False
 
     # --- the model ----------------------------------------------------------------------------------------
@@ -314,6 +318,7 @@ class Builder:
         )
         if not went_on:
             self._close_iteration()
+        if not went_on and not isinstance(following, Ending):
             self.finish(events.Outcome.MODEL_FAILED, f"{step.fault.kind}: {step.fault.message}")
 
     def _turn(self, turn: Turn, following: Step | None) -> None:

@@ -16,7 +16,7 @@ from tui_agent.formats.importers.reading import Record, Recording
 from tui_agent.formats.importers.transcript import (
     Call,
     ImportReport,
-    Interruption,
+    Ending,
     Remarked,
     Result,
     Said,
@@ -114,7 +114,7 @@ class StepReader(ABC):
 
     def interrupted(self, at: float | None, reason: str = "interrupted by the operator") -> None:
         """The operator stopped what was going on."""
-        self.add(Interruption(reason, at))
+        self.add(Ending(reason, at))
 
     def compacted(self, at: float | None, what: str = "compacted", size: str = "") -> None:
         """The agent made its history shorter."""

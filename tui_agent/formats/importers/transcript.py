@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from tui_agent.core.events import FailureKind, Fault
-from tui_agent.formats.importers.values import clean, joined, json_text, parse_arguments, plain
+from tui_agent.core.events import FailureKind, Fault, Outcome
+from tui_agent.formats.importers.values import clean, json_text, parse_arguments, plain
 from tui_agent.quantities import counted
 from tui_agent.store.errors import SessionError
 from tui_agent.terminal_text import visible
@@ -136,11 +136,15 @@ class Faulted:
 
 
 @dataclass(frozen=True)
-class Interruption:
-    """The operator stopped what was going on."""
+class Ending:
+    """The end of a run that no reply is: the operator stopped it, or whatever the recording says."""
 
     reason: str
     at: float | None = None
+    outcome: Outcome = Outcome.INTERRUPTED
+    answer: str = ""
+    detector: str = ""
+    rule: str = ""
 
 
 @dataclass(frozen=True)
@@ -152,7 +156,7 @@ class Remarked:
     severity: Literal["info", "warning"] = "info"
 
 
-Step = Turn | Said | Faulted | Interruption | Remarked
+Step = Turn | Said | Faulted | Ending | Remarked
 
 
 @dataclass
