@@ -16,8 +16,8 @@ def send(**message: Any) -> None:
     print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 
 
-def update(kind: str, **more: Any) -> None:
-    send(method="session/update", params={"sessionId": "s", "update": {"sessionUpdate": kind, **more}})
+def update(what: str, /, **more: Any) -> None:
+    send(method="session/update", params={"sessionId": "s", "update": {"sessionUpdate": what, **more}})
 
 
 def say(text: str) -> None:

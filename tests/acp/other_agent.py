@@ -41,10 +41,12 @@ YES_NO = [
 
 
 class Ask(NamedTuple):
-    """A permission request, whose answer is waited for."""
+    """A permission request, whose answer is waited for. `meanwhile`: updates that are sent behind it at once."""
 
     call: Message
     options: Sequence[Message] = YES_NO
+    meanwhile: Sequence[Message] = ()
+    waits: bool = True
 
 
 class Stop(NamedTuple):
@@ -176,7 +178,12 @@ class OtherAgent:
                     params = {"sessionId": "theirs", "toolCall": step.call, "options": [*step.options]}
                     asked = {"id": self._number, "method": "session/request_permission", "params": params}
                     self._send(asked)
-                    self.outcomes.append((await answer)["result"]["outcome"])
+                    answer.add_done_callback(
+                        lambda told: self.outcomes.append(told.result()["result"]["outcome"])
+                    )
+                    self.update(*step.meanwhile)
+                    if step.waits:
+                        await answer
                 case Stop():
                     self._answer(request["id"], step.error or {"stopReason": step.reason})
                     return

@@ -31,6 +31,8 @@ class AgentApp(ConsoleApp):
     def __init__(self, settings: Settings) -> None:
         super().__init__(ConsoleArguments())
         self._settings = settings
+        self.time = 1_000.0
+        self.clock = lambda: self.time
 
     async def _open(self, screen: Tab) -> None:
         assert isinstance(screen, LiveScreen)
@@ -56,6 +58,14 @@ class AgentConsole(DrivenConsole):
 
     def card(self) -> Card | None:
         return next(iter(self.app.screen.query(Card)), None)
+
+    async def grace_passes(self) -> None:
+        """Enough time goes on for a card to have the keys."""
+        assert isinstance(self.app, AgentApp)
+        self.app.time += 2.0
+        assert self.screen.card_host is not None
+        self.screen.card_host.settle()
+        await self.pilot.pause()
 
     async def ended(self, outcome: Outcome) -> None:
         await self.until(lambda: self.state.run.outcome is outcome)
@@ -91,14 +101,9 @@ async def test_its_words_calls_options_and_a_permission_card_are_on_the_screen(t
         await made.say("/mode plan")
         await made.until(lambda: "The agent's mode is Plan from now on" in made.remarks())
         await made.say("fix it")
-        await made.until(lambda: made.card() is not None)
-        assert "make all" in made.shown()
-        card = made.card()
-        assert card is not None
-        made.screen.live.operator.questions[0].since = 0.0
-        await made.until(lambda: made.card() is not None)
-        await made.press("y")
-        await made.until(lambda: made.card() is None or made.state.run.outcome is not None)
+        await made.until(lambda: made.card() is not None and "make all" in made.shown())
+        await made.grace_passes()
+        await made.press("y", "enter")
         await made.ended(Outcome.ANSWERED)
         await made.until(lambda: "All is well in plan." in made.shown())
         assert "no rule to make all" in made.shown()

@@ -258,6 +258,46 @@ async def test_options_that_are_more_than_yes_and_no_are_the_operators_to_choose
     assert agent.outcomes == [{"outcome": "selected", "optionId": "1"}]
 
 
+async def test_a_call_that_says_it_runs_while_its_question_is_open_has_not_begun(tmp_path: Path) -> None:
+    early = {"sessionUpdate": "tool_call_update", "toolCallId": "a", "status": "in_progress"}
+    turn: list[Step] = [
+        called("a", status="pending", command="make"),
+        Ask({"toolCallId": "a"}, meanwhile=[early]),
+        ended("a", "rejected", "failed"),
+        say("So."),
+    ]
+    heard = await run(tmp_path, OtherAgent(turn), Person(ApprovalReply("deny", "not now")), advise="off")
+    assert not of(heard, events.ToolStarted)
+    assert len(of(heard, events.ToolRefused)) == 1
+    agent = OtherAgent([*turn[:2], ended("a", "built"), say("So.")])
+    (tmp_path / "again").mkdir()
+    heard = await run(tmp_path / "again", agent, Person(ApprovalReply("once")))
+    [started], [answered] = of(heard, events.ToolStarted), of(heard, events.ApprovalAnswered)
+    assert heard.index(answered) < heard.index(started)
+    assert started.allowed_by == "the operator (once)"
+
+
+@pytest.mark.parametrize("end", [Stop(), ended("a", "done elsewhere")])
+async def test_a_question_that_the_agent_does_not_wait_for_is_withdrawn_and_answered_as_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: Step
+) -> None:
+    async def never(_: events.ApprovalAsked) -> ApprovalReply:
+        return await asyncio.get_running_loop().create_future()
+
+    person = Person()
+    monkeypatch.setattr(person, "approve", never)
+    asks = Ask({"toolCallId": "a"}, waits=False)
+    agent = OtherAgent([called("a", status="pending", command="make"), asks, end])
+    async with session_with(tmp_path, agent, person, advise="off") as (session, heard):
+        await session.submit("Do it.")
+        await asyncio.wait_for(session.wait(), LIMIT)
+        async with asyncio.timeout(LIMIT):
+            while not agent.outcomes:
+                await asyncio.sleep(0)
+    assert agent.outcomes == [{"outcome": "cancelled"}]
+    assert fold(heard).approvals == ()
+
+
 # --- the end, before it comes by itself -----------------------------------------------------------------------------
 
 
@@ -273,7 +313,7 @@ async def test_a_stop_cancels_its_turn_and_the_next_prompt_waits_for_that(
         await asyncio.wait_for(session.stop(), LIMIT)
         await session.submit("And now?")
         await asyncio.wait_for(session.wait(), LIMIT)
-    assert any(message.get("method") == "session/cancel" for message in agent.got)
+    assert len(agent.asked("session/cancel")) == 1
     outcomes = [one.outcome for one in of(heard, events.RunFinished)]
     assert outcomes == [events.Outcome.INTERRUPTED, events.Outcome.ANSWERED]
     assert agent.prompts == ["Do it.", "And now?"]

@@ -153,7 +153,7 @@ async def test_a_question_that_is_withdrawn_asks_nothing_more_and_one_that_break
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
     assert client.updates[-1]["status"] == "failed"
-    assert not client.questions.answer("8080")
+    assert not client.questions.take_answer("8080")
     broken = Client(ZeroDivisionError("a bug"))
     asked = ApprovalAsked(id="a", call_id="c", tool="bash", input={"command": "x"})
     with pytest.raises(ZeroDivisionError):

@@ -24,14 +24,12 @@ from tui_agent.frontend.lines import approval, escalation, server_question
 from tui_agent.frontend.lines.passages import Choice, Passage
 from tui_agent.frontend.operator import (
     AnyQuestion,
-    ApprovalQuestion,
     ConsoleOperator,
     EscalationQuestion,
-    GateQuestion,
     ServerQuestion,
 )
 from tui_agent.permissions.offers import called
-from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, ServerReply
+from tui_agent.runtime.operator import ApprovalReply, EscalationReply, ServerReply
 from tui_agent.terminal_text import one_line, reveal
 
 if TYPE_CHECKING:
@@ -69,7 +67,7 @@ class ClientQuestions:
     def _workspace(self) -> Path:
         return Path(self._state().session.workspace)
 
-    def answer(self, text: str) -> bool:
+    def take_answer(self, text: str) -> bool:
         """Take a prompt as the answer to an escalation that is open; False if none is."""
         question = next((one for one in self._asking if isinstance(one, EscalationQuestion)), None)
         if question is None or question.future.done():
@@ -80,7 +78,7 @@ class ClientQuestions:
     def _changed(self) -> None:
         for question in self.operator.questions:
             if question not in self._asking:
-                task = asyncio.get_running_loop().create_task(self._ask(question), name="acp-question")
+                task = asyncio.get_running_loop().create_task(question.put_to(self), name="acp-question")
                 self._asking[question] = task
                 task.add_done_callback(partial(_withdraw_if_broken, question))
         for question in [one for one in self._asking if one not in self.operator.questions]:
@@ -107,17 +105,6 @@ class ClientQuestions:
         else:
             self._post(update | {"status": "completed", "rawOutput": {"choice": reply.decision}})
 
-    async def _ask(self, question: AnyQuestion) -> None:
-        match question:
-            case ApprovalQuestion():
-                question.settle(await self._approval(question.asked))
-            case EscalationQuestion():
-                question.settle(await self._escalation(question.asked))
-            case ServerQuestion():
-                question.settle(await self._server(question.asked))
-            case GateQuestion():
-                question.settle(GateReply(question.note))
-
     async def _chosen(self, call: Block, options: Sequence[tuple[str, str, str]]) -> str:
         """Ask the client to choose: options as id, name and kind; the id, "" if it does not choose."""
         params = {
@@ -142,7 +129,7 @@ class ClientQuestions:
 
     # --- approvals ------------------------------------------------------------------------------------------
 
-    async def _approval(self, asked: ApprovalAsked) -> ApprovalReply:
+    async def approve(self, asked: ApprovalAsked) -> ApprovalReply:
         call = described(asked, self._workspace, self._lane_of(asked)) | {"status": "pending"}
         call["title"] = of_lane(call["title"], asked.lane)
         if asked.held:
@@ -176,7 +163,7 @@ class ClientQuestions:
 
     # --- escalations ----------------------------------------------------------------------------------------
 
-    async def _escalation(self, asked: EscalationRaised) -> EscalationReply:
+    async def answer(self, asked: EscalationRaised) -> EscalationReply:
         state = self._state()
         subject = escalation.subject(asked, escalation.attempts_before(state.asker(asked), asked), "around")
         call: Block = {
@@ -225,7 +212,7 @@ class ClientQuestions:
 
     # --- tool servers ---------------------------------------------------------------------------------------
 
-    async def _server(self, asked: ServerAsked) -> ServerReply:
+    async def consult(self, asked: ServerAsked) -> ServerReply:
         if asked.fields and self._announced.forms:
             values = await self._form(asked.message, dict(asked.fields), asked.required)
             known = {name: value for name, value in values.items() if name in asked.fields}

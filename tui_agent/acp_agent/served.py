@@ -150,7 +150,7 @@ class ServedSession:
             message = await asyncio.to_thread(message_of, blocks, workspace, self.session.folder)
             if self._line is not None and not is_command(message.typed):
                 self._give_line(message.typed)
-            elif self.questions.answer(message.text):
+            elif self.questions.take_answer(message.text):
                 pass
             elif self._is_command(message.typed):
                 await self._end_command()

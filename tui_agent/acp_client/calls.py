@@ -84,6 +84,8 @@ class AgentCall:
         """It stands in a reply."""
         self.allowed_by = ""
         """The permission that let it run, if the agent has asked."""
+        self.asked = 0
+        """Questions about it that are open: until they are answered it does not run, whatever it says."""
         self.denied = ""
         """Why the operator or a rule did not let it run."""
         self._terminal = ""
@@ -119,7 +121,7 @@ class AgentCall:
     @property
     def begun(self) -> bool:
         """It runs, or has run."""
-        return self.status != "pending"
+        return self.ended or (self.status != "pending" and not self.asked)
 
     @property
     def told(self) -> bool:

@@ -440,14 +440,14 @@ class AgentCalls:
 
     async def _until_ended(self, turn: Turn, running: list[_Running], questions: asyncio.TaskGroup) -> None:
         later: list[Item] = []
-        asking: list[asyncio.Task[None]] = []
+        asking: list[tuple[Permission, asyncio.Task[None]]] = []
         for one in running:
             await self._advance(one)
         while any(not one.ended for one in running):
             item = await self._steps.next()
             match item:
                 case Permission():
-                    asking.append(questions.create_task(self._permissions.ask(item)))
+                    asking.append((item, questions.create_task(self._ask(item, running))))
                 case Beneath(call, lane) if self._follow is not None and (own := _of(running, call)) is not None:
                     await self._advance(own)
                     own.lane = lane, questions.create_task(self._follow(call, lane))
@@ -465,9 +465,17 @@ class AgentCalls:
                         self._cut(one, item)
                 case _ if item is not None:
                     later.append(item)
-        for task in asking:
-            task.cancel()
+        for question, task in asking:
+            if task.cancel():
+                self._permissions.give_up(question)
         turn.put_back(*later)
+
+    async def _ask(self, item: Permission, running: Sequence[_Running]) -> None:
+        """Put a question about a call, which may have begun when it is answered."""
+        await self._permissions.ask(item)
+        own = _of(running, item.call)
+        if own is not None and not item.call.denied:
+            await self._advance(own)
 
     def _say_meanwhile(self, running: list[_Running], call: AgentCall, later: list[Item]) -> None:
         """A call that begins beside others is shown by its title until its turn comes."""

@@ -56,7 +56,12 @@ class AgentPermissions:
                 outcome = await self._choose(asked)
         else:
             outcome = await self._decide(asked)
+        asked.call.asked -= 1
         self._answer(asked.request, outcome)
+
+    def give_up(self, asked: Permission) -> None:
+        """The agent did not wait for the answer: its call, or its turn, has ended."""
+        self._answer(asked.request, CANCELLED)
 
     async def _decide(self, asked: Permission) -> dict[str, Any]:
         own = self._own(asked)

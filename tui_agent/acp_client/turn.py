@@ -174,6 +174,7 @@ class Turn:
         found = [one for one in options if isinstance(one, dict)] if isinstance(options, list) else []
         given = told if isinstance(told, dict) else {"toolCallId": f"asked-{request}"}
         call = self._call(given, anew=True)
+        call.asked += 1
         return Permission(request, call, found)
 
     def _call(self, told: dict[str, Any], *, anew: bool = False) -> AgentCall:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from tui_agent.runtime.operator import GateReply
 
@@ -27,6 +27,16 @@ if TYPE_CHECKING:
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
+
+
+class Answers(Protocol):
+    """Whoever answers questions."""
+
+    async def approve(self, asked: ApprovalAsked) -> ApprovalReply: ...
+
+    async def answer(self, asked: EscalationRaised, /) -> EscalationReply: ...
+
+    async def consult(self, asked: ServerAsked) -> ServerReply: ...
 
 
 @dataclass(eq=False)
@@ -49,9 +59,17 @@ class Question(Generic[Asked, Answer]):
 class ApprovalQuestion(Question["ApprovalAsked", "ApprovalReply"]):
     """Asks whether a call may run."""
 
+    async def put_to(self, answers: Answers) -> None:
+        """Have it answered by somebody else than the operator at the screen."""
+        self.settle(await answers.approve(self.asked))
+
 
 class EscalationQuestion(Question["EscalationRaised", "EscalationReply"]):
     """Asks how to go on after an escalation."""
+
+    async def put_to(self, answers: Answers) -> None:
+        """See `ApprovalQuestion.put_to`."""
+        self.settle(await answers.answer(self.asked))
 
 
 class WatchedQuestion(EscalationQuestion):
@@ -66,12 +84,20 @@ class WatchedQuestion(EscalationQuestion):
 class ServerQuestion(Question["ServerAsked", "ServerReply"]):
     """Asks whether a tool server may start, or asks for a server."""
 
+    async def put_to(self, answers: Answers) -> None:
+        """See `ApprovalQuestion.put_to`."""
+        self.settle(await answers.consult(self.asked))
+
 
 class GateQuestion(Question["RequestOutline", "GateReply"]):
     """Asks whether the next request may go out, and with which note."""
 
     note: str | None = None
     """The note as it will be sent: the outline's, or what the operator made of it."""
+
+    async def put_to(self, answers: Answers) -> None:
+        """Let the request go out: nobody else is asked about one."""
+        self.settle(GateReply(self.note))
 
 
 AnyQuestion = ApprovalQuestion | EscalationQuestion | ServerQuestion | GateQuestion

@@ -55,7 +55,6 @@ from tui_agent.plain.line_input import Keyboard, LineInput, Pipe
 from tui_agent.plain.narration import Narration
 from tui_agent.plain.paper import PROMPT, Paper
 from tui_agent.runtime.model_call import without_images
-from tui_agent.runtime.operator import GateReply
 from tui_agent.session.own_run import OwnRun
 from tui_agent.store.errors import SessionError
 from tui_agent.store.retention import put_away
@@ -518,7 +517,7 @@ class PlainConsole:
         waiting = [question for question in open_ones if question is not gate]
         if self._ended:
             for question in open_ones:
-                self.begin(_for_nobody(question))
+                self.begin(question.put_to(HeadlessOperator()))  # as in a run without an operator
         elif waiting and not self._conversations:
             self._put(waiting[0])
         elif gate is not self._gate and gate is not None and not self._conversations:
@@ -642,16 +641,3 @@ def _dialogue(question: AnyQuestion, state: RunState) -> dialogues.Dialogue[Any]
         case GateQuestion():
             raise TypeError("commands answer a gate")
 
-
-async def _for_nobody(question: AnyQuestion) -> None:
-    """Answer as a run without an operator would: the input has ended."""
-    operator = HeadlessOperator()
-    match question:
-        case ApprovalQuestion():
-            question.settle(await operator.approve(question.asked))
-        case EscalationQuestion():
-            question.settle(await operator.answer(question.asked))
-        case ServerQuestion():
-            question.settle(await operator.consult(question.asked))
-        case GateQuestion():
-            question.settle(GateReply(question.note))
