@@ -8,7 +8,10 @@ import time
 from typing import Any
 
 HOW = sys.argv[1]
-MODES = {"currentModeId": "build", "availableModes": [{"id": "build", "name": "Build"}, {"id": "plan", "name": "Plan"}]}
+MODES = {
+    "currentModeId": "build",
+    "availableModes": [{"id": "build", "name": "Build"}, {"id": "plan", "name": "Plan"}],
+}
 state = {"mode": "build", "prompts": 0, "asked": 0}
 
 

@@ -1,4 +1,4 @@
-"""The console with another agent in it, a process of its own: what is on the screen when it works, and when it does not."""
+"""The console with another agent in it, a process of its own: the screen when it works, and when it does not."""
 
 from __future__ import annotations
 
@@ -109,7 +109,9 @@ async def test_its_words_calls_options_and_a_permission_card_are_on_the_screen(t
         assert "no rule to make all" in made.shown()
 
 
-async def test_a_run_is_stopped_in_mid_tool_and_the_next_message_goes_to_the_same_agent(tmp_path: Path) -> None:
+async def test_a_run_is_stopped_in_mid_tool_and_the_next_message_goes_to_the_same_agent(
+    tmp_path: Path,
+) -> None:
     async with console(tmp_path, "sleeps") as made:
         await made.say("fix it")
         await made.until(lambda: "sleep 600" in made.shown())

@@ -39,6 +39,7 @@ def option(name: str, now: str, *values: str, category: str = "", group: bool = 
     return {**told, "currentValue": now, "options": [{"group": "g", "options": listed}] if group else listed}
 
 
+SET = "session/set_config_option"
 OPTIONS = [
     option("mode", "build", "build", "plan"),
     option("model", "small", "small", "big", group=True),
@@ -74,9 +75,9 @@ async def started(session: Session, holds: Callable[[], Any] = lambda: True) -> 
     [
         ({"modes": MODES}, "/mode plan", "session/set_mode", {"modeId": "https://modes/#plan"}),
         ({"modes": MODES, "models": MODELS}, "/model Big one", "session/set_model", {"modelId": "big"}),
-        ({"configOptions": OPTIONS, "modes": MODES}, "/mode", "session/set_config_option", {"configId": "mode", "value": "plan"}),
-        ({"configOptions": OPTIONS}, "/model big", "session/set_config_option", {"configId": "model", "value": "big"}),
-        ({"configOptions": OPTIONS}, "/agent web on", "session/set_config_option", {"configId": "web", "type": "boolean", "value": True}),
+        ({"configOptions": OPTIONS, "modes": MODES}, "/mode", SET, {"configId": "mode", "value": "plan"}),
+        ({"configOptions": OPTIONS}, "/model big", SET, {"configId": "model", "value": "big"}),
+        ({"configOptions": OPTIONS}, "/agent web on", SET, {"configId": "web", "type": "boolean", "value": True}),
     ],
 )  # fmt: skip
 async def test_an_option_is_chosen_by_a_command_and_set_in_the_agent(
@@ -211,7 +212,14 @@ async def test_completion_has_the_values_that_there_are_now(tmp_path: Path) -> N
     "told",
     [
         {"configOptions": "x", "modes": 7, "models": [1]},
-        {"configOptions": [1, {"id": 5}, {"id": "a\x1b[2J"}, {"id": "ok", "options": [{"value": ["no"]}, 3]}]},
+        {
+            "configOptions": [
+                1,
+                {"id": 5},
+                {"id": "a\x1b[2J"},
+                {"id": "ok", "options": [{"value": ["no"]}, 3]},
+            ]
+        },
         {"configOptions": [{"id": "many", "options": [{"value": str(n)} for n in range(9_000)]}]},
     ],
 )
@@ -276,7 +284,9 @@ async def test_servers_that_the_operator_agrees_to_are_given_to_the_agent_and_se
     tmp_path: Path, checkout: Path
 ) -> None:
     capable = {"agentCapabilities": {"mcpCapabilities": {"http": True}}}
-    agent = OtherAgent([called("a", command="env"), ended("a", "sesame-open-wide-1"), say("So.")], greeting=capable)
+    agent = OtherAgent(
+        [called("a", command="env"), ended("a", "sesame-open-wide-1"), say("So.")], greeting=capable
+    )
     person = Agreeing("accept")
     given, written = await _given(tmp_path, agent, person)
     files, web, sub = given

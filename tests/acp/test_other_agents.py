@@ -91,7 +91,11 @@ async def test_its_words_calls_plan_and_diff_are_events_as_of_our_own_runs(tmp_p
         (ended("a", "made it", rawOutput={"exitCode": 1}), events.ToolFailed, "exit code 1"),
         (ended("a", "made it", rawOutput={"metadata": {"exit": 2}}), events.ToolFailed, "exit code 2"),
         (ended("a", "Output: made it\nExit Code: 3\nSignal: 0"), events.ToolFailed, "exit code 3"),
-        (ended("a", "<shellId: 0 completed with exit code 4>\n\n" + 90 * "A hook. "), events.ToolFailed, "exit code 4"),
+        (
+            ended("a", "<shellId: 0 completed with exit code 4>\n\n" + 90 * "A hook. "),
+            events.ToolFailed,
+            "exit code 4",
+        ),
         (ended("a", _meta={"terminal_exit": {"exit_code": 5}}), events.ToolFailed, "exit code 5"),
         (ended("a", rawOutput={"output": "fine"}), events.ToolSucceeded, "fine"),
         (Stop(), events.ToolEnded, ""),
@@ -112,7 +116,11 @@ async def test_what_a_call_prints_on_a_terminal_of_the_agents_is_its_output(tmp_
         return {"sessionUpdate": "tool_call_update", "toolCallId": "a", "_meta": meta}
 
     turn: list[Step] = [
-        {**called("a", command="make"), "content": [{"type": "terminal", "terminalId": "a"}], "name": "exec_command"},
+        {
+            **called("a", command="make"),
+            "content": [{"type": "terminal", "terminalId": "a"}],
+            "name": "exec_command",
+        },
         printed(terminal_output_delta={"terminal_id": "a", "data": "cc a.c\n"}),
         printed(terminal_output_delta={"terminal_id": "a", "data": "error: no a.c\n"}),
         {**ended("a", status="failed"), "content": None, "_meta": {"terminal_exit": {"exit_code": 2}}},
@@ -540,7 +548,9 @@ def delegated(*steps: Step) -> list[Step]:
 
 def in_lanes(heard: Sequence[events.Event], kind: type[E]) -> list[E]:
     return [
-        event.event for event in of(heard, events.LaneEvent) if event.lane == "t" and isinstance(event.event, kind)
+        event.event
+        for event in of(heard, events.LaneEvent)
+        if event.lane == "t" and isinstance(event.event, kind)
     ]
 
 
@@ -557,7 +567,7 @@ async def test_a_sub_agent_of_the_agents_has_a_lane_with_its_own_calls_and_failu
     heard = await run(tmp_path, OtherAgent(delegated(*steps)), Person(ApprovalReply("once")), advise="off")
     [began] = in_lanes(heard, events.RunStarted)
     assert began.task == "Look around in src."
-    assert [one.name for one in of(heard, events.LaneEvent)][0] == "look around"
+    assert {one.name for one in of(heard, events.LaneEvent)} == {"look around"}
     assert [one.failure.message for one in in_lanes(heard, events.ToolFailed)] == ["no such file"]
     assert [one.content for one in in_lanes(heard, events.ToolSucceeded)] == ["b.py"]
     [asked] = in_lanes(heard, events.ApprovalAsked)

@@ -213,9 +213,7 @@ class Agent:
             raise AgentFault(Fault(kind=FaultKind.STREAM_CUT, message="the agent has ended"))
         method, params = self.offers.change(option, value)
         try:
-            answer = await connection.request(
-                method, {"sessionId": self._session, **params}, CHANGE_PATIENCE
-            )
+            answer = await connection.request(method, {"sessionId": self._session, **params}, CHANGE_PATIENCE)
         except (AgentError, AgentGoneError) as error:
             said = str(error) or "the agent has ended"
             raise AgentFault(Fault(kind=FaultKind.BAD_REQUEST, message=said)) from error
@@ -237,9 +235,7 @@ class Agent:
         folder = self.entry.folder(self._workspace)
         return {"cwd": str(folder), "mcpServers": [handed_over(one, folder) for one in servers]}
 
-    async def _loaded(
-        self, connection: Connection, said: dict[str, Any], place: dict[str, Any]
-    ) -> object:
+    async def _loaded(self, connection: Connection, said: dict[str, Any], place: dict[str, Any]) -> object:
         """Open the session again, without its history if the agent can. Raises `AgentError`."""
         able = value_at(said, "agentCapabilities")
         if value_at(able, "sessionCapabilities", "resume") is not None:
@@ -369,4 +365,3 @@ def _no_start(entry: AgentEntry, error: OSError) -> AgentFault:
     then = f" {entry.install}" if entry.install and isinstance(error, FileNotFoundError) else ""
     said = f"{entry.name} could not be started ({shlex.join(entry.argv)}): {why}.{then}"
     return AgentFault(Fault(kind=FaultKind.NOT_FOUND, message=said))
-

@@ -448,7 +448,9 @@ class AgentCalls:
             match item:
                 case Permission():
                     asking.append((item, questions.create_task(self._ask(item, running))))
-                case Beneath(call, lane) if self._follow is not None and (own := _of(running, call)) is not None:
+                case Beneath(call, lane) if (
+                    self._follow is not None and (own := _of(running, call)) is not None
+                ):
                     await self._advance(own)
                     own.lane = lane, questions.create_task(self._follow(call, lane))
                 case News(call):

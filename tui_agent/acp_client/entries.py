@@ -64,9 +64,7 @@ def known_agents(settings: Settings) -> KnownAgents:
     for name, own in settings.agents.items():
         argv = tuple(shlex.split(own.command) if isinstance(own.command, str) else own.command)
         title = found[name].title if name in found else ""
-        found[name] = AgentEntry(
-            name, argv, own.env, own.cwd, own.login, own.options, title, configured=True
-        )
+        found[name] = AgentEntry(name, argv, own.env, own.cwd, own.login, own.options, title, configured=True)
     return KnownAgents(tuple(found[name] for name in sorted(found)), document["source"])
 
 

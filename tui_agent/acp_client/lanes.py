@@ -100,7 +100,7 @@ class _LaneSteps(AgentSteps):
     ) -> None:
         super().__init__(recorder, _NOBODY, checkpointer, advise="off", jitter=random, wait=Wait())
         self.turn = turn
-        self.tell = tell
+        self._hand_on = tell
 
     async def call(self, step: CallModel) -> dict[str, Any]:
         """The next reply; after the last one the lane ends, whatever else would be asked of it."""
@@ -113,7 +113,7 @@ class _LaneSteps(AgentSteps):
     def has_words(self, state: RunState) -> bool:
         """Words of the operator go to the agent itself."""
         for words in self._untold(state):
-            self.tell(words)
+            self._hand_on(words)
         self._told = state.seq
         return False
 

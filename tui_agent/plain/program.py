@@ -640,4 +640,3 @@ def _dialogue(question: AnyQuestion, state: RunState) -> dialogues.Dialogue[Any]
             return dialogues.server(question.asked)
         case GateQuestion():
             raise TypeError("commands answer a gate")
-

@@ -20,8 +20,8 @@ from tui_agent.formats.importers.results import changed_files
 from tui_agent.formats.importers.tools_of_others import by_other_agents
 from tui_agent.formats.importers.transcript import (
     Call,
-    Faulted,
     Ending,
+    Faulted,
     Remarked,
     Result,
     Said,

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Concatenate, ParamSpec, Self
 from tui_agent.formats.importers.reading import Record, Recording
 from tui_agent.formats.importers.transcript import (
     Call,
-    ImportReport,
     Ending,
+    ImportReport,
     Remarked,
     Result,
     Said,

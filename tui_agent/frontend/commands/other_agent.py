@@ -93,7 +93,11 @@ async def _picked(host: SessionHost, offered: AgentOffered, name: str) -> str:
         known = f"Its options are: {there}." if there else "It has told of none, or has not been started yet."
         raise ValueError(f"The agent has no option {name!r}. {known}")
     rows = [
-        Row(one.name, " · ".join(filter(None, ("now" if one.value == option.value else "", one.about))), one.value)
+        Row(
+            one.name,
+            " · ".join(filter(None, ("now" if one.value == option.value else "", one.about))),
+            one.value,
+        )
         for one in option.choices
     ]
     return str(await host.choose(option.name, rows) or "")

@@ -320,6 +320,6 @@ def _how_to_trust(entry: ServerEntry) -> str:
 def not_started(entry: ServerEntry) -> str:
     """Why a server of the workspace is left out if nobody can be asked."""
     return (
-        f"The MCP server {entry.name} of {entry.file.name} was not started: it comes with the workspace, and nobody has "
-        f"agreed to run `{entry.shown}`. {_how_to_trust(entry)}."
+        f"The MCP server {entry.name} of {entry.file.name} was not started: it comes with the workspace, and nobody "
+        f"has agreed to run `{entry.shown}`. {_how_to_trust(entry)}."
     )
