@@ -105,7 +105,7 @@ class SessionServers:
         enabled = (entry for entry in configured.entries if not entry.disabled)
         self.lent = tuple([entry for entry in enabled if await self._agreed(entry)])
         for entry in self.lent:
-            self.starting(entry)
+            self.mask(entry.secrets)
         return self.lent
 
     async def _agreed(self, entry: ServerEntry) -> bool:
