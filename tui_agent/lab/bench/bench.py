@@ -227,7 +227,7 @@ def _clear_scratch() -> None:
 
 
 @contextmanager
-def _alone(place: Path) -> Iterator[None]:
+def alone(place: Path) -> Iterator[None]:
     """The operator's own instructions and skills have no say in a benchmark. What was in `place` is removed."""
     place.mkdir(0o700, parents=True, exist_ok=True)
     before = os.environ.get("XDG_CONFIG_HOME")
@@ -268,7 +268,7 @@ def _run_piece(piece: Piece, scratch: Path, real: RealModel | None) -> list[Resu
         real = RealModel(real.settings.replaced(max_cost=piece.max_cost), shared.model)
     place = scratch / f"job-{os.getpid():08d}"
     results = []
-    with _alone(place):
+    with alone(place):
         for unit, policy, operator in piece.runs:
             journal = place / "journal"
             row = carry_out(

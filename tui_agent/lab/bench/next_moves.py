@@ -171,12 +171,12 @@ def page(scene: Scene, replies: Sequence[Sampled]) -> str:
         f"points each is above that under `{BASE}`, paired by point and sample, with the 95 % interval. Bold: the",
         "interval does not hold 0.",
         "",
-        *_table(["what it reads", *MOVES], [line for one in shares(made) for line in _lines(one)]),
+        *table(["what it reads", *MOVES], [line for one in shares(made) for line in _lines(one)]),
     ]
     for row in sorted({_row(key) for key in keys}):
         at = [key for key in keys if _row(key) == row]
         lines += ["", f"## The call has failed {_TIMES[row]}: {len(at)} replies under each condition", ""]
-        lines += _table(["what it reads", *MOVES], [_line(one) for one in shares(made, at)])
+        lines += table(["what it reads", *MOVES], [_line(one) for one in shares(made, at)])
     lines += [
         "",
         "## What the machines of the bench assume",
@@ -185,7 +185,7 @@ def page(scene: Scene, replies: Sequence[Sampled]) -> str:
         "",
     ]
     turned = [(name, condition, moved(made, condition, to)) for name, condition, to in TURNED]
-    lines += _table(
+    lines += table(
         ["assumption", "condition", "share", "interval", "replies"],
         [
             [
@@ -227,6 +227,6 @@ def _gap(one: Estimate) -> str:
     return f"**{said}**" if one.decided else said
 
 
-def _table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     rule = ["---", *("---:" for _ in heading[1:])]
     return [f"| {' | '.join(cells)} |" for cells in (heading, rule, *rows)]

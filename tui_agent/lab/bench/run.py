@@ -141,6 +141,18 @@ class RealModel:
 
     settings: Settings
     host: KeptHost | None = None
+    timed: bool = True
+    """Its calls take their time on the run's clock too."""
+
+    def model_for(self, settings: Settings, case: Case, unit: Unit) -> Model:
+        """What is asked in a run with these settings."""
+        from tui_agent.models.choose import ModelByName
+
+        return ModelByName(settings, self.host)
+
+    def tools_for(self, settings: Settings) -> ToolRegistry:
+        """The tools of a run with these settings."""
+        return default_tools(settings.command_timeout)
 
     def settings_for(self, workspace: Path, state_dir: Path, contestant: Contestant) -> Settings:
         """The operator's own settings for its calls, with the contestant's recovery."""
@@ -266,7 +278,8 @@ async def _play(
     journal: Path,
     real: RealModel | None,
 ) -> Row:
-    clock = Clock(real=real is not None)
+    timed = real is not None and real.timed
+    clock = Clock(real=timed)
     settings, model, tools = _made(case, unit, contestant, clock, workspace, state_dir, real)
     referee = _Referee(case, contestant, operator, clock, model)
     world = World(case.faults, workspace, clock, referee.before_call)
@@ -278,10 +291,10 @@ async def _play(
         referee.operator,
         asked,
         tools=world.around(tools),
-        environment=None if real else {},
+        environment=None if timed else {},
         clock=clock,
         jitter=random.Random(repr(unit)).random,
-        checkpoints=None if real else MemoryCheckpoints(workspace),
+        checkpoints=None if timed else MemoryCheckpoints(workspace),
     )
     referee.session = session
     session.subscribe(referee.heard)
@@ -328,10 +341,8 @@ def _made(
     if real is None:
         settings = scripted_settings(workspace, state_dir, contestant)
         return settings, Machine(case, BEHAVIOURS[unit.behaviour], unit.seed, clock), scripted_tools()
-    from tui_agent.models.choose import ModelByName
-
     settings = real.settings_for(workspace, state_dir, contestant)
-    return settings, ModelByName(settings, real.host), default_tools(settings.command_timeout)
+    return settings, real.model_for(settings, case, unit), real.tools_for(settings)
 
 
 def _keep(source: Path, journal: Path) -> None:

@@ -30,7 +30,8 @@ agent-tui bench --out results                          every case, behaviour and
 agent-tui bench polling same-call --policies combined,retries
 agent-tui bench --model openai/gpt-5-mini --repeat 3 --max-cost 5 --policies retries,combined
 agent-tui bench report results                         tables (BENCHMARK.md), plots (report.html), results.parquet
-agent-tui bench notes --model openai/small --max-cost 1 --out notes   the next reply at failing steps, by the note"""
+agent-tui bench notes --model openai/small --max-cost 1 --out notes   the next reply at failing steps, by the note
+agent-tui bench real --model openai/small --max-cost 1 --out real     whole runs of a small model, its replies kept"""
 
 
 def parser() -> Parser:
@@ -46,7 +47,7 @@ def parser() -> Parser:
         "cases",
         nargs="*",
         metavar="CASES",
-        help="cases, families, kinds of fault, `negative` (default: all); or `report DIR`; or `notes` and cases",
+        help="cases, families, kinds of fault, `negative` (default: all); `report DIR`; `notes` or `real` and cases",
     )
     made.add_argument("--policies", metavar="NAMES", help="names with commas between them (default: all)")
     made.add_argument("--behaviours", metavar="NAMES", help="scripted models (default: all)")
@@ -86,6 +87,8 @@ def main(arguments: Sequence[str]) -> int:
             return _report(options.cases[1:])
         if options.cases[:1] == ["notes"]:
             return _notes(options)
+        if options.cases[:1] == ["real"]:
+            return _runs(options)
         return _list() if options.list else _bench(options)
     except CaseError as error:
         raise UsageError(f"agent-tui bench: {error}") from error
@@ -124,6 +127,44 @@ async def _sampled(cases: Sequence[Case], settings: Settings, options: argparse.
     host = KeptHost()
     try:
         await carry_out(cases, settings, host, options.repeat, options.seed, options.out)
+    finally:
+        await host.end()
+
+
+def _runs(options: argparse.Namespace) -> int:
+    """Play whole runs of a small real model; without a model, write the page of what is kept."""
+    from tui_agent.lab.bench import real, real_page
+
+    page = options.out / real_page.PAGE
+    if options.model:
+        if options.max_cost is None:
+            raise UsageError(_COSTS)
+        policies = _names(options.policies, CONTESTANTS, "--policies") if options.policies else real.POLICIES
+        cases, settings = chosen(options.cases[1:] or real.CASES), _real(options).settings
+        try:
+            with sigterm_interrupts():
+                asyncio.run(_played(cases, policies, settings, options))
+        except KeyboardInterrupt:
+            _say_of_interrupt(options.out)
+            raise
+    elif not read_rows(options.out):
+        raise UsageError("agent-tui bench real: name a --model, or a folder with results as --out.")
+    page.write_text(real_page.page(read_rows(options.out)), encoding="utf-8")
+    sys.stdout.write(f"{page}\n")
+    return 0
+
+
+async def _played(
+    cases: Sequence[Case], policies: Sequence[str], settings: Settings, options: argparse.Namespace
+) -> None:
+    from tui_agent.lab.bench import real
+    from tui_agent.lab.bench.kept_replies import KeptReplies
+
+    host = KeptHost()
+    model = real.SmallModel(settings, host, replies=KeptReplies(options.out))
+    wanted = real.units(cases, settings.model, range(options.seed, options.seed + options.repeat))
+    try:
+        await real.carry_out(wanted, policies, model, options.jobs or 1, options.out)
     finally:
         await host.end()
 
