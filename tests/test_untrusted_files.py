@@ -52,6 +52,7 @@ OWN = {
     "lab/bench/bench.py": "what the benchmark wrote itself",
     "lab/bench/case.py": "comes with the program, and the scratch folder of a case",
     "lab/bench/kept.py": "the scratch folder of a case",
+    "lab/bench/kept_replies.py": "what the benchmark wrote itself",
     "lab/bench/notes.py": "what the benchmark wrote itself",
     "lab/bench/run.py": "scripts that come with the program",
     "lab/evaluation/behaviours.py": "a page and its data in this checkout",

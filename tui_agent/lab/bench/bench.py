@@ -26,6 +26,7 @@ from tui_agent.cluster import LOCAL, spread
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.lab.bench.behaviours import BEHAVIOURS
 from tui_agent.lab.bench.case import Case, all_cases
+from tui_agent.lab.bench.kept_replies import whole_lines
 from tui_agent.lab.bench.operators import Kind
 from tui_agent.lab.bench.policies import CONTESTANTS
 from tui_agent.lab.bench.run import RealModel, Row, Unit, run_unit
@@ -304,14 +305,8 @@ def _keep_plan(plan: Plan, out: Path) -> None:
 def read_rows(out: Path) -> list[Row]:
     """The rows that are there; a torn last line, which a kill leaves, is cut off. Raises `BenchError`."""
     path = out / ROWS
-    if not path.is_file():
-        return []
-    text = path.read_bytes()
-    whole = text[: text.rfind(b"\n") + 1]
-    if whole != text:
-        path.write_bytes(whole)
     try:
-        return [Row(**json.loads(line)) for line in whole.splitlines()]
+        return [Row(**json.loads(line)) for line in whole_lines(path)]
     except (TypeError, ValueError) as error:
         raise BenchError(f"{path} is damaged ({error}). Move it away, and run the bench anew.") from error
 

@@ -9,7 +9,6 @@ them each time (`next_moves.py`), so that figures can be made again without the 
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import tempfile
@@ -37,6 +36,7 @@ from tui_agent.lab.bench.bench import BenchError, unpriced
 from tui_agent.lab.bench.case import Call, Case, Step
 from tui_agent.lab.bench.clock import Clock
 from tui_agent.lab.bench.kept import MemoryCheckpoints
+from tui_agent.lab.bench.kept_replies import add_line, whole_lines
 from tui_agent.lab.bench.operators import BenchOperator
 from tui_agent.lab.bench.policies import CONTESTANTS
 from tui_agent.lab.bench.run import fresh, scripted_settings, scripted_tools
@@ -318,17 +318,14 @@ async def sample(
 ) -> AsyncGenerator[Sampled, None]:
     """Ask for the replies that are not kept yet, one by one, and keep each as it comes."""
     done = {(one.point, one.condition, one.sample) for one in read_replies(out)}
-    with (out / REPLIES).open("a", encoding="utf-8") as kept:
-        for point, condition, number in asked:
-            if (point.id, condition, number) in done:
-                continue
-            reply = await ask(request_for(scene, point, condition), parameters_of(point, number))
-            cut = reply.finish_reason == "length"
-            made = Sampled(point.id, condition, number, reply.text, cut, reply.cost)
-            kept.write(json.dumps(asdict(made), ensure_ascii=False) + "\n")
-            kept.flush()
-            os.fsync(kept.fileno())
-            yield made
+    for point, condition, number in asked:
+        if (point.id, condition, number) in done:
+            continue
+        reply = await ask(request_for(scene, point, condition), parameters_of(point, number))
+        cut = reply.finish_reason == "length"
+        made = Sampled(point.id, condition, number, reply.text, cut, reply.cost)
+        add_line(out / REPLIES, asdict(made))
+        yield made
 
 
 def asking(settings: Settings, host: KeptHost) -> Ask:
@@ -371,11 +368,4 @@ async def carry_out(
 
 def read_replies(out: Path) -> list[Sampled]:
     """Replies that are kept; a torn last line, which a kill leaves, is cut off."""
-    path = out / REPLIES
-    if not path.is_file():
-        return []
-    text = path.read_bytes()
-    whole = text[: text.rfind(b"\n") + 1]
-    if whole != text:
-        path.write_bytes(whole)
-    return [Sampled(**json.loads(line)) for line in whole.splitlines()]
+    return [Sampled(**json.loads(line)) for line in whole_lines(out / REPLIES)]
