@@ -353,7 +353,7 @@ async def test_failures_are_quiet_while_they_may_be_recovered_and_loud_when_they
 async def test_what_closes_a_run_is_broken_between_its_parts() -> None:
     async with Stage(ConversationPane).run_test(size=(60, 80)) as pilot:
         text = text_of_pane(await shown(pilot, answered()))
-        assert "recovered · 11 s\n $0.0084" in text
+        assert "recovered · 11 s\n   $0.0084" in text
 
 
 async def test_a_recovered_call_keeps_room_for_the_call_itself() -> None:

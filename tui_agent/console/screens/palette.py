@@ -83,7 +83,7 @@ class CommandProvider(Provider):
 class Palette(CommandPalette):
     """Textual's palette as a screen of this console: lines without gaps, over the conversation."""
 
-    DEFAULT_CSS = """
+    CSS = """
     Palette {
         & > Vertical {
             width: 100; max-width: 96%; height: auto; max-height: 90%; margin-top: 1; padding: 0 1;

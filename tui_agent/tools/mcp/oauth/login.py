@@ -35,6 +35,8 @@ from tui_agent.tools.mcp.status import Invitation, LoginError
 PATIENCE = 600.0
 """Seconds that the operator has for a login."""
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+_PUBLIC = "none"
+"""How a client without a secret is known to a token endpoint."""
 _LEAST_INTERVAL, _MOST_INTERVAL, _SLOWER = 1.0, 60.0, 5.0
 
 
@@ -145,7 +147,7 @@ class Login:
             client_name="agent-tui",
             redirect_uris=None if self._device else [AnyUrl(self._redirect.address)],
             grant_types=[*DEFAULT_GRANT_TYPES, *([_DEVICE_GRANT] if self._device else [])],
-            token_endpoint_auth_method="none",  # noqa: S106 - the name of a method
+            token_endpoint_auth_method=_PUBLIC,
         )
         request = create_client_registration_request(found.authorization, wanted, found.server)
         response = await exchange.send(self._http, request, found.server)
