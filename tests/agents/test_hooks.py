@@ -129,6 +129,34 @@ def test_a_call_that_fails_three_times_is_noted_then_asked_about_then_refused(ho
     assert is_foreign(folder, folder.parent)
 
 
+def _edit(number: int) -> dict[str, Any]:
+    edit = {"tool_name": "Edit", "tool_input": {"file_path": "a.py", "old_string": "x", "new_string": "y"}}
+    return claude("PostToolBatch", tool_calls=[{**edit, "tool_use_id": f"t{number}", "tool_response": "ok"}])
+
+
+@pytest.mark.parametrize(
+    ("checks", "answer", "asked"),
+    [
+        ("pytest -q", "All tests pass.", "a.py was changed after the last test run"),
+        ("ruff check .", "Done. ruff is clean.", "a.py was changed after the last check of the code"),
+    ],
+)
+def test_an_answer_that_no_result_shows_is_sent_back_once_and_has_its_receipts(
+    home: Path, checks: str, answer: str, asked: str
+) -> None:
+    said = "7 passed in 0.10s" if "pytest" in checks else "All checks passed!"
+    run(claude("UserPromptSubmit", prompt="fix it"))
+    run(batch(checks, 1, said))
+    run(_edit(2))
+    sent = run(claude("Stop", stop_hook_active=False, last_assistant_message=answer))
+    assert (sent["decision"], asked in sent["reason"]) == ("block", True)
+    assert run(claude("Stop", stop_hook_active=True, last_assistant_message=answer)) == {}
+    (journal,) = journals(home)
+    (ended,) = [event for event in journal if isinstance(event, events.RunFinished)]
+    assert [one.standing for one in ended.receipts] == ["stale"]
+    assert f"{checks}: {said}, step 1, 1 change since" in [one.in_words for one in ended.receipts]
+
+
 def test_nobody_is_asked_where_nobody_is_and_nothing_is_refused_where_only_notes_are_wanted(
     home: Path,
 ) -> None:

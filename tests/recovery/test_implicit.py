@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.core.events import Failure, FailureKind, Level, ReplyFinished
-from tui_agent.core.recovery.claims import claims_tests_pass, files_claimed, files_named
+from tui_agent.core.recovery.claims import claims_pass, files_claimed, files_named
 from tui_agent.core.recovery.command_reading import read
 from tui_agent.core.recovery.detector import Step
 from tui_agent.core.recovery.engine import RecoveryState
@@ -120,7 +120,7 @@ def test_what_hides_the_exit_code_of_a_program_that_checks(
     ],
 )
 def test_an_answer_that_claims_that_tests_pass(answer: str) -> None:
-    assert claims_tests_pass(answer)
+    assert claims_pass(answer)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_an_answer_that_claims_that_tests_pass(answer: str) -> None:
     ],
 )
 def test_an_answer_that_claims_no_such_thing(answer: str) -> None:
-    assert claims_tests_pass(answer) == ""
+    assert claims_pass(answer) == ""
 
 
 @pytest.mark.parametrize(
@@ -260,9 +260,9 @@ def _applied(command: str, output: str) -> None:
         lambda size: _applied("pytest " + "| tail " * (size // 7), "1 failed in 0.1s"),
         lambda size: _applied("echo " + "> a " * (size // 4), ""),
         lambda size: _applied("cat <<A\n" * (size // 8), ""),
-        lambda size: claims_tests_pass("all the tests " * (size // 14)),
-        lambda size: claims_tests_pass("tests now all still are " * (size // 24)),
-        lambda size: claims_tests_pass("not a " * (size // 6)),
+        lambda size: claims_pass("all the tests " * (size // 14)),
+        lambda size: claims_pass("tests now all still are " * (size // 24)),
+        lambda size: claims_pass("not a " * (size // 6)),
         lambda size: files_claimed("a/" * (size // 2), files_named("a/" * (size // 2))),
         lambda size: files_claimed("a/b.c says " * (size // 11), files_named("a/b.c " * (size // 6))),
         lambda size: files_claimed("is a " + "a " * (size // 2), files_named("a.c")),

@@ -124,6 +124,77 @@ async def test_what_the_policy_leaves_out_is_not_asked(tmp_path: Path, settings:
     assert live.of(events.RunFinished)[0].answer == "All tests pass."
 
 
+COMPILE = f"{PYTHON} -m compileall -q ."
+RUFF = f"{PYTHON} -m ruff check --isolated --no-cache"
+CLAIMS = {
+    "a build that was never run": ([EDIT], "The build succeeds.", "no result shows a build"),
+    "a build before the change": (
+        [bash(COMPILE), EDIT],
+        "The build succeeds.",
+        "tax.py was changed after the last build",
+    ),
+    "a build that failed": (
+        [bash(f"echo 'def' > broken.py; {COMPILE}")],
+        "It compiles cleanly.",
+        "the last build failed",
+    ),
+    "a linter that was never run": ([EDIT], "ruff is clean.", "no result shows a run of ruff"),
+    "a linter that complained": (
+        [bash(f"echo 'import os' > unused.py; {RUFF} unused.py")],
+        "ruff passes.",
+        "the last check of the code failed",
+    ),
+    "another linter": (
+        [EDIT, bash(f"{RUFF} tax.py")],
+        "mypy is clean.",
+        None,  # one that ran after the change may be what is meant
+    ),
+    "a linter after the change": (
+        [EDIT, bash(f"{RUFF} tax.py")],
+        "ruff is clean and the build succeeds.",
+        None,
+    ),
+    "one that is named as not run": ([EDIT], "The build should succeed. I did not run mypy.", None),
+    "a program that may have built it": ([EDIT, bash(f"{PYTHON} tax.py")], "The build succeeds.", None),
+    "a file that nobody wrote": (
+        [EDIT],
+        "I created `rates.json` with the rates.",
+        "rates.json was written",
+    ),
+    "a file that is empty": (
+        [bash("mkdir out; : > out/rates.csv")],
+        "I saved the rates to out/rates.csv.",
+        "out/rates.csv was written",
+    ),
+    "a file in another folder": (
+        [bash("mkdir out; echo 1 > out/rates.csv")],
+        "I created `rates.csv`.",
+        None,
+    ),
+    "a file that was taken away again": (
+        [bash("echo 1 > probe.py; rm probe.py")],
+        "I created `probe.py` to see it.",
+        None,
+    ),
+    "a file that is meant to be empty": ([bash(": > a.txt")], "I created the empty file `a.txt`.", None),
+    "a platform": ([EDIT], "I created a Node.js server.", None),
+}
+
+
+@pytest.mark.parametrize(("before", "answer", "asked"), CLAIMS.values(), ids=CLAIMS)
+async def test_builds_linters_and_files_are_claims_as_tests_are(
+    tmp_path: Path, before: list[dict[str, Any]], answer: str, asked: str | None
+) -> None:
+    live = await played(tmp_path, *before, answer, "I looked again.")
+    finished = live.of(events.RunFinished)[0]
+    if asked is None:
+        assert (rules(live), finished.answer) == ([], answer)
+    else:
+        assert rules(live)[-1] == Rule.IMPLICIT_CLAIM
+        assert asked in " ".join(one.failure.message for one in live.of(events.ReplyRejected))
+        assert (finished.outcome, finished.answer) == ("answered", "I looked again.")
+
+
 TOLD = "The file docs/instalation.md specifies Python 3.8 or higher."
 
 

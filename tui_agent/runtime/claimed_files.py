@@ -1,13 +1,17 @@
-"""Files of the workspace that a task names and nothing has shown the model: which are there, and which are not."""
+"""Files of the workspace that a task names and nothing has shown the model, and those that an answer says were written:
+which are there, and which are not.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from tui_agent import untrusted_files
+from tui_agent.core.recovery.claims import files_made
 from tui_agent.core.recovery.implicit import ImplicitFailures
 from tui_agent.core.state import RunState
 from tui_agent.tools.hints import nearest_paths
@@ -60,6 +64,46 @@ def absent(workspace: Path, names: Sequence[str]) -> tuple[str, ...]:
         if walked >= _WALKED or PurePosixPath(entry.path).name in wanted:
             return ()
     return tuple(names)
+
+
+def unwritten(workspace: Path, state: RunState, answer: str) -> tuple[str, ...]:
+    """The files that an answer says were written, without a result that shows it, and that are not in the workspace;
+    and those that are there and hold nothing.
+    """
+    implicit = state.recovery.of(ImplicitFailures)
+    if any(_ELSEWHERE.search(command) for command in implicit.evidence.ran):
+        return ()
+    found = []
+    for name in files_made(answer):
+        try:
+            place = workspace / name
+            if ".." in place.parts:
+                continue
+            if place.is_file():
+                if not place.stat().st_size and place.name not in _EMPTY and "empty" not in answer:
+                    found.append(name)
+            elif (
+                not os.path.lexists(place) and _should_be_here(implicit, name) and absent(workspace, (name,))
+            ):
+                found.append(name)
+        except (OSError, ValueError):
+            continue
+    return tuple(found)
+
+
+_ELSEWHERE = re.compile(
+    r"\b(?:docker|podman|ssh|scp|kubectl|vagrant|chroot|git (?:clone|worktree))\b|\bcd\s+(?:~|\$|\.\.)"
+)
+"""Commands after which files may be written where nobody looks here."""
+_EMPTY = ("__init__.py", "py.typed")
+"""Files that are there to hold nothing."""
+
+
+def _should_be_here(implicit: ImplicitFailures, name: str) -> bool:
+    """Nothing shows that it was written, or could have been by something unknown in a folder that is ignored."""
+    base = PurePosixPath(name).name
+    unknown = implicit.evidence.unknown and base == name
+    return not (unknown or base in implicit.written or implicit.evidence.removed(base))
 
 
 def _is_known(state: RunState, name: str, workspace: Path) -> bool:

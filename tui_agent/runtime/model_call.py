@@ -40,7 +40,7 @@ from tui_agent.core.request.text_calls import writes_calls
 from tui_agent.core.request.written_calls import calls_of, with_own_name, written_calls
 from tui_agent.core.tool_facts import carried
 from tui_agent.models.protocol import Delta, Model, ModelFault, ModelRequest, Reply
-from tui_agent.runtime.claimed_files import Unseen, absent, unseen
+from tui_agent.runtime.claimed_files import Unseen, absent, unseen, unwritten
 from tui_agent.runtime.coalesce import ReplyStream
 from tui_agent.runtime.operator import RequestOutline
 from tui_agent.runtime.recorder import Recorder
@@ -332,7 +332,7 @@ class ModelCaller:
         own = _with_own_ids(reply.calls, iteration, taken)
         taken |= {call.id for call in own}
         calls = tuple(self._parsed(call, exact, cut=cut) for call in own)
-        untold = await self._unseen(reply.text, exact)
+        untold, lost = await self._untold(reply.text, exact)
         self._recorder.record(
             events.ReplyFinished(
                 text=reply.text,
@@ -350,6 +350,7 @@ class ModelCaller:
                 broken=broken,
                 missing=untold.missing,
                 unread=untold.unread,
+                unwritten=lost,
                 absent=await self._absent(),
                 duration=time.monotonic() - began,
             )
@@ -371,17 +372,22 @@ class ModelCaller:
                 text = f"A reply was taken although {remark}."
                 self._recorder.record(events.Notice(text=text, origin="server"))
 
-    async def _unseen(self, text: str, calls: Mapping[str, ParsedCall]) -> Unseen:
-        """Files that a reply, perhaps the answer, tells about without having looked at them."""
+    async def _untold(self, text: str, calls: Mapping[str, ParsedCall]) -> tuple[Unseen, tuple[str, ...]]:
+        """Files that a reply, perhaps the answer, tells about without having looked at them; and those that it says
+        were written, and that are not there.
+        """
         state = self._recorder.state
         implicit = state.recovery.of(ImplicitFailures)
-        if not (state.recovery.policy.verify_claims and implicit.unshown):
-            return Unseen()
-        if any(call.tool.name != FINISH for call in calls.values()):
-            return Unseen()
+        if not state.recovery.policy.verify_claims or any(
+            call.tool.name != FINISH for call in calls.values()
+        ):
+            return Unseen(), ()
         said = "\n".join((text, *(str(call.arguments.get("answer", "")) for call in calls.values())))
+        lost = await asyncio.to_thread(unwritten, self._workspace, state, said) if implicit.called else ()
+        if not implicit.unshown:
+            return Unseen(), lost
         claimed = () if implicit.called else files_claimed(said, implicit.unshown)
-        return await asyncio.to_thread(unseen, self._workspace, state, claimed)
+        return await asyncio.to_thread(unseen, self._workspace, state, claimed), lost
 
     async def _absent(self) -> tuple[str, ...]:
         """The files that the task is about, if none of them is here; asked before the run's first call."""

@@ -67,6 +67,8 @@ class ReplyFinished(Event):
     """Files that the task names, that it tells about without a call in the run, and that were not there."""
     unread: tuple[str, ...] = ()
     """Of a reply that may be the answer: files of the workspace that the task names and nothing has shown the model."""
+    unwritten: tuple[str, ...] = ()
+    """Of a reply that may be the answer: files that it says were written, and that are not there or hold nothing."""
     absent: tuple[str, ...] = ()
     """Of the first reply to a task about files that exist: those that it names, if none was in the workspace."""
     by: Literal["model", "operator"] = "model"

@@ -130,6 +130,19 @@ _CALL = re.compile(r"`[^`\n]*[ ][^`\n]*`")
 """A command between backticks, with the names of files in it."""
 _IS_FILE = re.compile(r"/|\.[a-z][a-z0-9]{0,4}$|file$|README|LICENSE")
 """An answer names methods and fields (`url.User`) as well."""
+_GONE = re.compile(
+    r"\b(?:renam|remov|delet|mov|replac|split|merg|clean|revert|drop|archiv|support|handl|extension|suffix|pattern)\w*",
+    re.IGNORECASE,
+)
+"""Words of a sentence in which a file may have been written and be there no more, or be a kind of file."""
+_NAMED_AS_MADE = r"\b(?:created|wrote|written|saved|generated)\b[^.;\n`]{{0,40}}(?<![\w/.]){}(?!\w)"
+_KIND_OF_FILE = re.compile(
+    r"\.(?:py|pyi|go|rs|[cm]?[jt]sx?|java|kt|rb|php|cs|cc?|cpp|h|hpp|swift|sh|sql|html|css|md|rst|txt|json|ya?ml|toml|csv"
+    r"|ini|cfg|xml|svg|ipynb|tex|lua|pl|r)$",
+    re.IGNORECASE,
+)
+_PRODUCT = re.compile(r"[A-Z]\w*\.js")
+"""Node.js, Vue.js."""
 _RAN = re.compile(
     r"\b(?:ran|executed|(?:verified|tested|checked|confirmed)\s+(?:\w+\s+){0,3}(?:with|by|via))\s+"
     r"`([^`\n]{3,160})`"
@@ -185,12 +198,12 @@ def _stated(sentence: str, alone: tuple[str, ...]) -> Iterator[str]:
         yield from alone
 
 
-def claims_tests_pass(answer: str) -> str:
-    """The sentence of an answer that says that tests pass; "" if it says no such thing, or says it with a
+def claims_pass(answer: str, kind: Kind = "tests") -> str:
+    """The sentence of an answer that says that a check passes; "" if it says no such thing, or says it with a
     doubt.
     """
     text = _plain(answer)
-    return "" if _HONEST.search(text) else claimed(text, "tests")
+    return "" if _HONEST.search(text) else claimed(text, kind)
 
 
 def claimed(answer: str, kind: Kind) -> str:
@@ -208,6 +221,27 @@ def files_written(answer: str) -> tuple[str, ...]:
     said = (one for one in sentences if _WROTE.search(one) and not _NOT_WRITTEN.search(one))
     names = dict.fromkeys(path for one in said for path in _FILE.findall(one) if _IS_FILE.search(path))
     return tuple(names)[:_MOST_FILES]
+
+
+def files_made(answer: str) -> tuple[str, ...]:
+    """Of these, the ones that are there now if the answer is right: between backticks, with a folder, or named right
+    after the word for it.
+    """
+    text = _FENCE.sub("", answer[:_LONGEST])
+    gone = [one for one in _SENTENCE.split(text) if _GONE.search(one)]
+    return tuple(
+        path
+        for path in files_written(answer)
+        if _KIND_OF_FILE.search(path)
+        and not path.rpartition("/")[2].startswith(".")
+        and not any(path in one for one in gone)
+        and ("/" in path or f"`{path}`" in text or _said_to_be_made(text, path))
+    )
+
+
+def _said_to_be_made(text: str, path: str) -> bool:
+    said = re.search(_NAMED_AS_MADE.format(re.escape(path)), text, re.IGNORECASE)
+    return said is not None and not _PRODUCT.fullmatch(path)
 
 
 def commands_run(answer: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Evidence: what the results show of checks (tests, builds, linters), and what an answer claims of tests against it."""
+"""Evidence: what the results show of checks (tests, builds, linters), and what an answer claims of them against it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from tui_agent.core.evolve import evolve
-from tui_agent.core.recovery.claims import Kind, claims_tests_pass
+from tui_agent.core.recovery.claims import Kind, claims_pass
 from tui_agent.core.recovery.exit_code import code_and_output
 from tui_agent.core.recovery.iteration import command_of
 from tui_agent.core.recovery.output_signs import quoted
@@ -42,6 +42,11 @@ _COMPILERS = frozenset({
 _NO_BUILD = re.compile(r"\s(?:\w*clean|help|install|--version)\b")
 _BUILD_TOOLS = frozenset({"make", "gmake", "ninja", "cmake", "meson", "build"})
 """Their build may run a project's tests."""
+_NAMED_ALONE = (_LINTERS | _COMPILERS | {"clippy"}) - {"lint"}
+"""Programs that an answer may name."""
+_TOLD_BY: Mapping[Kind, tuple[Kind, ...]] = {"build": ("build", "tests", "lint"), "lint": ("lint", "build")}
+"""Checks that tell of a claim: tests of what is compiled build it first, and compilers check types."""
+_CALLED: Mapping[Kind, str] = {"tests": "test run", "build": "build", "lint": "check of the code"}
 
 
 @dataclass(frozen=True)
@@ -64,12 +69,15 @@ class Evidence:
     """Evidence of the results about checks. It outlives a run: the next message may ask for no more than the answer.
 
     `checks`: the newest of each kind. `changed`: what was changed since tests ran. `other`: something ran since of
-    which nothing is known; it may have been the tests. `ran`: the newest commands by their text, each once.
+    which nothing is known; it may have been the tests. `edited`: what was changed last; `unknown`: what `other` is,
+    since that change. `ran`: the newest commands by their text, each once.
     """
 
     checks: Mapping[Kind, Check] = field(default_factory=dict)
     changed: str = ""
     other: bool = False
+    edited: str = ""
+    unknown: bool = False
     ran: Mapping[str, Check] = field(default_factory=dict)
 
     @property
@@ -93,20 +101,27 @@ class Evidence:
         if reading.checker and not reading.only_lists and counts is None:
             kind = kind_of(reading.checker)
             if kind is None:
-                return evolve(state, other=True)
+                return state.after_unknown()
             if _NO_BUILD.search(reading.label):
                 return state
             check = _check(result, reading, step, not result.passed, telling_line(result.outcome))
-            other = state.other or reading.runs_other or reading.checker in _BUILD_TOOLS
-            return evolve(state, checks={**state.checks, kind: check}, other=other)
+            state = evolve(state, checks={**state.checks, kind: check})
+            if reading.runs_other:
+                return state.after_unknown()
+            return evolve(state, other=True) if reading.checker in _BUILD_TOOLS else state
         if reading.runs_other or not result.passed:
-            return evolve(state, other=True)
+            return state.after_unknown()
         return state.after_change() if reading.edits else state
 
     def after_change(self, path: str = "") -> Evidence:
         """Take in a change of a file; "" if its name is not known."""
         checks = {kind: evolve(check, edits=check.edits + 1) for kind, check in self.checks.items()}
-        return evolve(self, checks=checks, changed=path or self.changed or "a file", other=False)
+        changed = path or self.changed or "a file"
+        return evolve(self, checks=checks, changed=changed, other=False, edited=changed, unknown=False)
+
+    def after_unknown(self) -> Evidence:
+        """Take in that something ran of which nothing is known."""
+        return self if self.other and self.unknown else evolve(self, other=True, unknown=True)
 
     def removed(self, name: str) -> bool:
         """Tell if a command of the run has removed or renamed a file of this name."""
@@ -123,26 +138,52 @@ class Evidence:
         return evolve(self, ran={**rest, command: Check(command, not result.passed, "", code, step)})
 
     def against(self, answer: str) -> Remark | None:
-        """Remark on an answer that claims that tests pass though no result shows it; None if it does not."""
+        """Remark on an answer that claims that a check passes though no result shows it; None if it does not."""
+        for kind in _CALLED:
+            words = claims_pass(answer, kind)
+            shown = self._against_tests() if kind == "tests" else self._against(kind, words)
+            if words and shown:
+                text = (
+                    f"Your answer says: “{words}” But {shown}. {_RUN_NOW[kind]} now, then answer by what it shows; "
+                    "where that cannot be done, say so in the answer."
+                )
+                claimed = "tests pass" if kind == "tests" else f"the {_CALLED[kind]} passes"
+                return claim(f"The answer claims that {claimed}, but {shown}", text)
+        return None
+
+    def _against_tests(self) -> str:
+        """Say what the results show against a claim that tests pass; "" if nothing does."""
         tests = self.tests
         if self.other or not ((tests is not None and tests.failed) or self.changed):
-            return None
-        words = claims_tests_pass(answer)
-        if not words:
-            return None
+            return ""
         if tests is None:
-            shown = f"no result shows that a test was run, and {self.changed} was changed"
-        elif tests.failed:
-            shown = f"the last test run failed ({tests.label}: {tests.line})"
-            if self.changed:
-                shown = f"{shown}, and none followed the change of {self.changed}"
-        else:
-            shown = f"{self.changed} was changed after the last test run ({tests.label})"
-        text = (
-            f"Your answer says: “{words}” But {shown}. Run the tests now, then answer by what they show; where "
-            "they cannot be run, say so in the answer."
-        )
-        return claim(f"The answer claims that tests pass, but {shown}", text)
+            return f"no result shows that a test was run, and {self.changed} was changed"
+        if not tests.failed:
+            return f"{self.changed} was changed after the last test run ({tests.label})"
+        followed = f", and none followed the change of {self.changed}" if self.changed else ""
+        return f"the last test run failed ({tests.label}: {tests.line}){followed}"
+
+    def _against(self, kind: Kind, words: str) -> str:
+        """Say what the results show against the claim in `words`, of a build or a linter; "" if nothing does."""
+        check, called = self.checks.get(kind), f"a {_CALLED[kind]}"
+        named = _NAMED_ALONE & set(_WORD.findall(words.lower()))
+        if named and (check is None or not named & set(_WORD.findall(check.label))):
+            if any(named & set(_WORD.findall(text)) for text in self.ran):
+                return ""
+            check, called = None, f"a run of {' or '.join(sorted(named))}"
+        since = [one for told in _TOLD_BY[kind] if (one := self.checks.get(told)) and not one.edits]
+        if self.unknown or any(one is not check or not one.failed for one in since):
+            return ""
+        if check is None:
+            return f"no result shows {called}, and {self.edited} was changed" if self.edited else ""
+        if not check.failed:
+            return f"{self.edited} was changed after the last {_CALLED[kind]} ({check.label})"
+        followed = f", and none followed the change of {self.edited}" if check.edits else ""
+        return f"the last {_CALLED[kind]} failed ({check.label}: {check.line}){followed}"
+
+
+_WORD = re.compile(r"[\w+-]+")
+_RUN_NOW: Mapping[Kind, str] = {"tests": "Run the tests", "build": "Build it", "lint": "Run the check"}
 
 
 def kind_of(checker: str) -> Kind | None:

@@ -58,7 +58,9 @@ class ImplicitParameters(Parameters):
     implicit: bool = True
     """The note names silent failures: an exit code 0 over an error, a test run without a test, and the like."""
     verify_claims: bool = True
-    """An answer that claims what no result shows, of tests or of a file, is sent back once a run to be verified."""
+    """An answer that claims what no result shows, of tests, builds, linters or a file, is sent back once a run to be
+    verified.
+    """
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,9 @@ class ImplicitFailures(Detector[ImplicitParameters]):
     """Of the last reply: files that it tells about, without a call in the run, and that are not there."""
     unread: tuple[str, ...] = ()
     """Of the last reply: files of the workspace that the task names and nothing has shown."""
+
+    unwritten: tuple[str, ...] = ()
+    """Of the last reply: files that it says were written, and that are not there or hold nothing."""
 
     @property
     def unopened(self) -> tuple[str, ...]:
@@ -141,10 +146,12 @@ class ImplicitFailures(Detector[ImplicitParameters]):
         return evolve(self, any_shown=True, unshown=())
 
     def _replied(self, event: events.ReplyFinished, _: ImplicitParameters) -> ImplicitFailures:
-        if (event.missing, event.unread, event.absent) == (self.missing, self.unread, ()):
+        told = (event.missing, event.unread, event.unwritten)
+        if (*told, event.absent) == (self.missing, self.unread, self.unwritten, ()):
             return self
         work = evolve(self.work, absent=event.absent) if event.absent else self.work
-        return evolve(self, missing=event.missing, unread=event.unread, work=work)
+        missing, unread, unwritten = told
+        return evolve(self, missing=missing, unread=unread, unwritten=unwritten, work=work)
 
     hears = {
         events.ToolRefused: _refused,
@@ -235,9 +242,8 @@ class ImplicitFailures(Detector[ImplicitParameters]):
             return self
         path = result.input.get("path", result.input.get("file_path"))
         if not result.facts.edits or not isinstance(path, str):
-            if self.evidence.other:
-                return self
-            return evolve(self, evidence=evolve(self.evidence, other=True))
+            evidence = self.evidence.after_unknown()
+            return self if evidence is self.evidence else evolve(self, evidence=evidence)
         if remark := idle_edit(result, path, said):
             seen.append(remark)
             return self
@@ -306,6 +312,13 @@ class ImplicitFailures(Detector[ImplicitParameters]):
             )
             reason = f"The answer tells of {claimed[0]}, which no call has read"
             return claim(reason, text)
+        if self.unwritten:
+            name = self.unwritten[0]
+            text = (
+                f"Your answer says that {name} was written, and there is no such file here, or it is empty. Look for "
+                "it and write it if it is not there; if it stands elsewhere, or is meant to be empty, say so."
+            )
+            return claim(f"The answer says that {name} was written, and it is not there or empty", text)
         return self.evidence.against(answer)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tui_agent.core import events
 from tui_agent.core.fold import apply
-from tui_agent.core.recovery.claims import claims_tests_pass, files_claimed
+from tui_agent.core.recovery.claims import claims_pass, files_claimed
 from tui_agent.core.recovery.implicit import ImplicitFailures
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.state import RunState
@@ -111,7 +111,7 @@ def _count(total: Counted, file: Path, run: Imported) -> None:
             untold = bool(files_claimed(event.text, implicit.unshown, only=not implicit.called))
             total.of_files += untold and at == last
             total.replies_of_files += untold and at != last
-        if isinstance(event, events.ReplyFinished) and claims_tests_pass(event.text):
+        if isinstance(event, events.ReplyFinished) and claims_pass(event.text):
             asked, evidence = implicit.unproved(event.text) is not None, implicit.evidence
             tests = evidence.tests
             shown = tests is not None and not (tests.failed or evidence.changed or evidence.other)
