@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.core.events import Failure, FailureKind, Level, ReplyFinished
-from tui_agent.core.recovery.claims import claims_pass, files_claimed, files_named
+from tui_agent.core.recovery.claims import (
+    claims_pass,
+    files_claimed,
+    files_made,
+    files_named,
+    speaks_of,
+)
 from tui_agent.core.recovery.command_reading import read
 from tui_agent.core.recovery.detector import Step
 from tui_agent.core.recovery.engine import RecoveryState
@@ -267,6 +273,10 @@ def _applied(command: str, output: str) -> None:
         lambda size: files_claimed("a/b.c says " * (size // 11), files_named("a/b.c " * (size // 6))),
         lambda size: files_claimed("is a " + "a " * (size // 2), files_named("a.c")),
         lambda size: files_claimed("it says \n" * (size // 9), files_named("a.c"), only=True),
+        lambda size: files_made("I created a/b.py. " * (size // 18)),
+        lambda size: files_made("created " * (size // 8) + "a.py"),
+        lambda size: speaks_of("tests " * (size // 6), "tests", "pytest"),
+        lambda size: speaks_of("`a`" * (size // 3), "tests", "pytest"),
         lambda size: takes_for_success("works " * (size // 6)),
     ],
 )

@@ -17,7 +17,14 @@ from tui_agent.core import events
 from tui_agent.core.fold import fold
 from tui_agent.core.projections.entries import OutcomeEntry
 from tui_agent.core.receipt_lines import listed
-from tui_agent.core.recovery.claims import Kind, claimed, commands_run, figures_measured, files_written
+from tui_agent.core.recovery.claims import (
+    Kind,
+    claimed,
+    commands_run,
+    figures_measured,
+    files_written,
+    speaks_of,
+)
 from tui_agent.core.values import Receipt
 from tui_agent.formats.exporters import export_session, transcript_text
 from tui_agent.formats.importers.judgement import judged
@@ -87,7 +94,18 @@ async def test_receipts_reach_the_result_the_journal_the_exports_and_the_screens
     assert "△ sh check.sh: 41 passed in 1.20s, step 4, 1 change since" in [line.strip() for line in drawn]
 
 
-def test_another_agents_answer_has_its_receipts() -> None:
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "All tests pass.",
+        "Alle 7 Tests laufen erfolgreich durch.",
+        "Ich habe `pytest -q` ausgeführt, ohne Fehler.",
+        "Les 7 tests passent.",
+        "Todas las pruebas pasan.",
+        "テストは7件すべて成功しました。",
+    ],
+)
+def test_another_agents_answer_has_its_receipts(answer: str) -> None:
     """Watched and imported runs are judged by the same detectors."""
     tool = {"call_id": "1", "tool": "Bash", "input": {"command": "pytest -q"}, "key": "k"}
     recorded = [
@@ -99,9 +117,9 @@ def test_another_agents_answer_has_its_receipts() -> None:
         events.ToolSucceeded(**tool, index=0, content="7 passed in 0.10s"),
         events.IterationFinished(iteration=1),
         events.IterationStarted(iteration=2),
-        events.ReplyFinished(text="All tests pass."),
+        events.ReplyFinished(text=answer),
         events.IterationFinished(iteration=2),
-        events.RunFinished(outcome=events.Outcome.ANSWERED, answer="All tests pass."),
+        events.RunFinished(outcome=events.Outcome.ANSWERED, answer=answer),
     ]
     ended = [one for one in judged(recorded) if isinstance(one, events.RunFinished)]
     assert list(listed(ended[0].receipts)) == [
@@ -171,3 +189,19 @@ def test_files_commands_and_figures_of_an_answer(
     assert [*files_written(answer)] == files
     assert [*commands_run(answer)] == commands
     assert [*figures_measured(answer)] == figures
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "command", "spoken"),
+    [
+        ("`ruff` ist sauber.", "lint", "ruff check .", True),
+        ("`mypy` ist sauber.", "lint", "ruff check .", False),
+        ("Ich habe drei Dateien geändert.", "tests", "pytest -q", False),
+        ("Tests sind grün.", "build", "go build", False),
+        ("```\n`pytest -q`\n```", "tests", "pytest -q", False),
+    ],
+)
+def test_a_check_is_shown_if_an_answer_names_it_in_any_language(
+    answer: str, kind: Kind, command: str, spoken: bool
+) -> None:
+    assert speaks_of(answer, kind, command) is spoken

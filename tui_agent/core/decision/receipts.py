@@ -17,6 +17,7 @@ from tui_agent.core.recovery.claims import (
     figures_measured,
     files_named,
     files_written,
+    speaks_of,
 )
 from tui_agent.core.recovery.implicit import ImplicitFailures
 from tui_agent.core.values import Receipt
@@ -51,7 +52,7 @@ def receipts(state: RunState, answer: str) -> tuple[Receipt, ...]:
 def _checks(evidence: Evidence, answer: str) -> Iterator[Receipt]:
     for kind in _KINDS:
         words, check = claimed(answer, kind), evidence.checks.get(kind)
-        if check is not None and words:
+        if check is not None and (words or speaks_of(answer, kind, check.label)):
             yield _of_check(kind, check)
         elif words and not evidence.other:
             yield Receipt(kind=kind, claim=words)

@@ -50,6 +50,15 @@ _LINTS = re.compile(
     re.IGNORECASE,
 )
 _CLAIMS: Mapping[Kind, re.Pattern[str]] = {"tests": _PASSES, "build": _BUILDS, "lint": _LINTS}
+_TESTS_PASS = (
+    r"\b(?:tests?|pruebas|テスト)",
+    r"(?:bestanden|bestehen|grün|erfolgreich|passent|passés|réussi|succès|pasan|pasaron|pasado|éxito|成功|通過|通り|パス|合格)",
+)
+_PASSES_ABROAD = re.compile(
+    r"{0}[^.;!?。\n]{{0,60}}?{1}|{1}[^.;!?。\n]{{0,60}}?{0}".format(*_TESTS_PASS), re.IGNORECASE
+)
+"""That tests pass, in German, French, Spanish or Japanese."""
+_CODE = re.compile(r"`([^`\n]{2,160})`")
 _DOUBT = re.compile(
     r"""
       \b(?:should|would|could|will|may|might|must|expected?|expects?|hopefully|likely|probably|presumably|assum\w+|if|once|
@@ -213,6 +222,16 @@ def claimed(answer: str, kind: Kind) -> str:
         if _CLAIMS[kind].search(sentence) and not (_DOUBT.search(sentence) or _ONE_TEST.search(sentence)):
             return clipped(" ".join(sentence.split()).strip(" -*#>"), _LONGEST_QUOTE)
     return ""
+
+
+def speaks_of(answer: str, kind: Kind, command: str) -> bool:
+    """Tell if an answer in any language may speak of a check: it names the command between backticks, or says of tests
+    in one of a few languages that they pass. No more follows than that the check is shown.
+    """
+    text = _plain(answer)
+    spans = (span.strip() for span in _CODE.findall(text))
+    named = any(command == span or command.startswith(f"{span} ") for span in spans)
+    return named or (kind == "tests" and _PASSES_ABROAD.search(text) is not None)
 
 
 def files_written(answer: str) -> tuple[str, ...]:
