@@ -383,7 +383,7 @@ class ModelCaller:
         ):
             return Unseen(), ()
         said = "\n".join((text, *(str(call.arguments.get("answer", "")) for call in calls.values())))
-        lost = await asyncio.to_thread(unwritten, self._workspace, state, said) if implicit.called else ()
+        lost = await asyncio.to_thread(unwritten, self._workspace, state, said)
         if not implicit.unshown:
             return Unseen(), lost
         claimed = () if implicit.called else files_claimed(said, implicit.unshown)
