@@ -31,7 +31,9 @@ def call(tool: str, **arguments: str) -> Answer:
 
 
 def sent_back(session: Session) -> list[str]:
-    rejected = (event for event in read_journal(session.folder).events if isinstance(event, events.ReplyRejected))
+    rejected = (
+        event for event in read_journal(session.folder).events if isinstance(event, events.ReplyRejected)
+    )
     return [one.failure.message for one in rejected if one.rule == Rule.IMPLICIT_CLAIM]
 
 
