@@ -171,6 +171,8 @@ def test_claims_of_checks_are_plain_statements(answer: str, kinds: list[str]) ->
     ("answer", "files", "commands", "figures"),
     [
         ("I created `src/a.py` and updated README.", ["src/a.py", "README"], [], []),
+        ("I updated `src/a.py` and `src/b.py`.", ["src/a.py", "src/b.py"], [], []),
+        ("I created a.py with `touch a.py b.py`.", ["a.py"], [], []),
         ("You can change `a.py`. It was not added to b.py.", [], [], []),
         ("Fixed url.User in `net/url.go`.", ["net/url.go"], [], []),
         (

@@ -177,6 +177,11 @@ CLAIMS = {
         None,
     ),
     "a file that is meant to be empty": ([bash(": > a.txt")], "I created the empty file `a.txt`.", None),
+    "two files of one sentence": (
+        [bash("mkdir out; echo 1 > out/a.csv; cp out/a.csv out/b.csv")],
+        "I saved the rates to `out/a.csv` and `out/b.csv`.",
+        None,
+    ),
     "a platform": ([EDIT], "I created a Node.js server.", None),
 }
 

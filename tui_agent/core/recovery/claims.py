@@ -58,7 +58,7 @@ _PASSES_ABROAD = re.compile(
     r"{0}[^.;!?。\n]{{0,60}}?{1}|{1}[^.;!?。\n]{{0,60}}?{0}".format(*_TESTS_PASS), re.IGNORECASE
 )
 """That tests pass, in German, French, Spanish or Japanese."""
-_CODE = re.compile(r"`([^`\n]{2,160})`")
+_SPAN = re.compile(r"`([^`\n]*)`")
 _DOUBT = re.compile(
     r"""
       \b(?:should|would|could|will|may|might|must|expected?|expects?|hopefully|likely|probably|presumably|assum\w+|if|once|
@@ -135,8 +135,6 @@ _NOT_WRITTEN = re.compile(
     r"\b(?:not|never|should|would|could|will|may|might|if|once|can|must|already|previously|you|unchanged)\b|n't\b|\?",
     re.IGNORECASE,
 )
-_CALL = re.compile(r"`[^`\n]*[ ][^`\n]*`")
-"""A command between backticks, with the names of files in it."""
 _IS_FILE = re.compile(r"/|\.[a-z][a-z0-9]{0,4}$|file$|README|LICENSE")
 """An answer names methods and fields (`url.User`) as well."""
 _GONE = re.compile(
@@ -229,14 +227,16 @@ def speaks_of(answer: str, kind: Kind, command: str) -> bool:
     in one of a few languages that they pass. No more follows than that the check is shown.
     """
     text = _plain(answer)
-    spans = (span.strip() for span in _CODE.findall(text))
-    named = any(command == span or command.startswith(f"{span} ") for span in spans)
+    spans = (span.strip() for span in _SPAN.findall(text))
+    named = any(span and f"{command} ".startswith(f"{span} ") for span in spans)
     return named or (kind == "tests" and _PASSES_ABROAD.search(text) is not None)
 
 
 def files_written(answer: str) -> tuple[str, ...]:
     """The files of which an answer says that they were written or changed, each once."""
-    sentences = _SENTENCE.split(_CALL.sub("", _FENCE.sub("", answer[:_LONGEST])))
+    # A command between backticks has names of files in it too.
+    text = _SPAN.sub(lambda span: "" if " " in span[0] else span[0], _FENCE.sub("", answer[:_LONGEST]))
+    sentences = _SENTENCE.split(text)
     said = (one for one in sentences if _WROTE.search(one) and not _NOT_WRITTEN.search(one))
     names = dict.fromkeys(path for one in said for path in _FILE.findall(one) if _IS_FILE.search(path))
     return tuple(names)[:_MOST_FILES]
