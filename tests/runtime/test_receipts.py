@@ -174,7 +174,7 @@ def test_claims_of_checks_are_plain_statements(answer: str, kinds: list[str]) ->
         ("I updated `src/a.py` and `src/b.py`.", ["src/a.py", "src/b.py"], [], []),
         ("I created a.py with `touch a.py b.py`.", ["a.py"], [], []),
         ("You can change `a.py`. It was not added to b.py.", [], [], []),
-        ("Fixed url.User in `net/url.go`.", ["net/url.go"], [], []),
+        ("Fixed url.User and Box.xyann in `net/url.go`.", ["net/url.go"], [], []),
         (
             "I ran `pytest -q` and verified it with `make lint`. Run `make` to start.",
             [],

@@ -135,7 +135,13 @@ _NOT_WRITTEN = re.compile(
     r"\b(?:not|never|should|would|could|will|may|might|if|once|can|must|already|previously|you|unchanged)\b|n't\b|\?",
     re.IGNORECASE,
 )
-_IS_FILE = re.compile(r"/|\.[a-z][a-z0-9]{0,4}$|file$|README|LICENSE")
+_KIND_OF_FILE = re.compile(
+    r"\.(?:py|pyi|go|rs|[cm]?[jt]sx?|java|kt|rb|php|cs|cc?|cpp|h|hpp|swift|scala|dart|ex|exs|zig|ml|hs|clj|lua|pl|r|sh|bat"
+    r"|ps1|sql|html|css|vue|svelte|md|rst|txt|tex|json|ya?ml|toml|csv|tsv|ini|cfg|conf|env|lock|xml|svg|png|pdf|ipynb|tf"
+    r"|proto|nix|gradle|cmake|log|diff|patch)$",
+    re.IGNORECASE,
+)
+_IS_FILE = re.compile(rf"/|{_KIND_OF_FILE.pattern}|file$|README|LICENSE", re.IGNORECASE)
 """An answer names methods and fields (`url.User`) as well."""
 _GONE = re.compile(
     r"\b(?:renam|remov|delet|mov|replac|split|merg|clean|revert|drop|archiv|support|handl|extension|suffix|pattern)\w*",
@@ -143,11 +149,6 @@ _GONE = re.compile(
 )
 """Words of a sentence in which a file may have been written and be there no more, or be a kind of file."""
 _NAMED_AS_MADE = r"\b(?:created|wrote|written|saved|generated)\b[^.;\n`]{{0,40}}(?<![\w/.]){}(?!\w)"
-_KIND_OF_FILE = re.compile(
-    r"\.(?:py|pyi|go|rs|[cm]?[jt]sx?|java|kt|rb|php|cs|cc?|cpp|h|hpp|swift|sh|sql|html|css|md|rst|txt|json|ya?ml|toml|csv"
-    r"|ini|cfg|xml|svg|ipynb|tex|lua|pl|r)$",
-    re.IGNORECASE,
-)
 _PRODUCT = re.compile(r"[A-Z]\w*\.js")
 """Node.js, Vue.js."""
 _RAN = re.compile(
