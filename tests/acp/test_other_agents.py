@@ -240,6 +240,23 @@ async def test_why_a_call_was_denied_is_the_next_prompt_and_an_edited_call_does_
     assert told in of(heard, events.ToolRefused)[0].reason
 
 
+@pytest.mark.parametrize("title", ["make all", "cd /tmp && make all"])
+async def test_a_command_that_stands_in_the_title_alone_is_judged_by_the_rules(
+    tmp_path: Path, title: str
+) -> None:
+    """Gemini CLI gives no arguments with its calls."""
+    told = {"toolCallId": "a", "title": title, "kind": "execute"}
+    turn: list[Step] = [Ask({**told, "status": "pending"}), ended("a", "rejected", "failed"), say("So.")]
+    agent, person = OtherAgent(turn), Person()
+    heard = await run(tmp_path, agent, person, permissions={"deny": ("bash(make *)",)}, approve="all")
+    assert agent.outcomes == [{"outcome": "selected", "optionId": "no"}]
+    assert person.asked == []
+    [refused] = of(heard, events.ToolRefused)
+    assert "make *" in refused.reason
+    [reply, *_] = of(heard, events.ReplyFinished)
+    assert [json.loads(call.arguments) for call in reply.calls] == [{"command": title}]
+
+
 async def test_reading_is_asked_about_since_no_sandbox_of_ours_is_around_it(tmp_path: Path) -> None:
     turn: list[Step] = [
         called("a", status="pending", command="ls"),
