@@ -9,15 +9,19 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from email import message_from_bytes
+from importlib.metadata import EntryPoints
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.test_layers import PACKAGE, imports, modules
+from tui_agent import __version__
 
 ROOT = Path(__file__).resolve().parents[1]
 ENGINE = ROOT / "packaging" / "recovery"
+ACP = ROOT / "packaging" / "acp"
 NEEDED = (
     "annotated_types",
     "pydantic",
@@ -147,6 +151,28 @@ def test_both_distributions_want_the_same_releases() -> None:
         assert engine["project"][key] == whole["project"][key]
     assert engine["build-system"] == whole["build-system"]
     assert (ENGINE / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+
+
+@pytest.mark.process
+def test_the_wheel_that_a_client_of_the_protocol_starts_is_one_command_and_what_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = built("wheel", ACP, tmp_path, monkeypatch)
+    assert wheel.read_bytes() == built_twice(ACP, tmp_path, monkeypatch).read_bytes()
+    with zipfile.ZipFile(wheel) as archive:
+        held = {Path(name).name: archive.read(name) for name in archive.namelist()}
+    assert held.keys() == {"METADATA", "WHEEL", "RECORD", "entry_points.txt"}
+    told = message_from_bytes(held["METADATA"])
+    assert (told["Name"], told["Version"]) == ("tui-agent-acp", __version__)
+    needs = f"tui-agent[acp,keyring]=={__version__}"
+    assert told.get_all("Requires-Dist") == [needs]
+    entry = json.loads((ACP / "agent.json").read_text())
+    assert entry["distribution"]["uvx"]["package"] == f"{told['Name']}=={told['Version']}"
+    [command] = EntryPoints._from_text_for(held["entry_points.txt"].decode(), None)
+    assert (command.group, command.name) == ("console_scripts", told["Name"])
+    assert callable(command.load())
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert {"acp", "keyring"} <= extras.keys()
 
 
 @pytest.mark.process

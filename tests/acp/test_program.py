@@ -12,12 +12,47 @@ from typing import Any
 
 import pytest
 from acp import PROTOCOL_VERSION, schema, spawn_agent_process, text_block
+from jsonschema import Draft202012Validator
 
 from tests.acp.editor import LIMIT
 from tui_agent import __version__
 from tui_agent.cli import acp
 
 ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "packaging" / "acp"
+TEXT, SAID = {"type": "string"}, {"type": "string", "minLength": 1}
+PACKAGE = {
+    "type": "object",
+    "required": ["package"],
+    "properties": {
+        "package": SAID,
+        "args": {"type": "array", "items": TEXT},
+        "env": {"type": "object", "additionalProperties": TEXT},
+    },
+    "additionalProperties": False,
+}
+ENTRY = Draft202012Validator(
+    {
+        "type": "object",
+        "required": ["id", "name", "version", "description", "distribution"],
+        "properties": {
+            "id": {"type": "string", "pattern": r"^[a-z][a-z0-9-]*$"},
+            "name": SAID,
+            "version": {"type": "string", "pattern": r"^\d+\.\d+\.\d+"},
+            "description": SAID,
+            "license": TEXT,
+            "icon": TEXT,
+            "distribution": {
+                "type": "object",
+                "minProperties": 1,
+                "properties": {"uvx": PACKAGE, "npx": PACKAGE},
+                "additionalProperties": False,
+            },
+        },
+        "additionalProperties": False,
+    }
+)
+"""What the registry of agents takes (its agent.schema.json at 172d503), without fields that ours lacks."""
 SCENARIO = """
 title = "Over the protocol"
 description = "An approval, a long command."
@@ -113,19 +148,32 @@ async def test_requests_in_a_file_are_answered_into_a_file(tmp_path: Path) -> No
 
 def test_the_entry_for_the_registry_fits_what_is_built() -> None:
     """The registry's rules: one version everywhere, and an icon in the colour of its surroundings."""
-    folder = ROOT / "packaging" / "acp"
-    entry = json.loads((folder / "agent.json").read_text())
-    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
-    assert entry.keys() >= {"id", "name", "version", "description", "distribution"}
+    entry = json.loads((FOLDER / "agent.json").read_text())
+    project = tomllib.loads((FOLDER / "pyproject.toml").read_text())["project"]
+    ENTRY.validate(entry)
     assert entry["version"] == project["version"] == __version__
     assert entry["distribution"] == {"uvx": {"package": f"{project['name']}=={__version__}"}}
     assert project["dependencies"] == [f"tui-agent[acp,keyring]=={__version__}"]
-    module, _, function = project["scripts"][project["name"]].partition(":")
-    assert (module, hasattr(acp, function)) == (acp.__name__, True)
-    icon = (folder / "icon.svg").read_text()
+    icon = (FOLDER / "icon.svg").read_text()
     assert 'width="16" height="16"' in icon
     colours = {part.partition('"')[0] for key in ("fill", "stroke") for part in icon.split(f'{key}="')[1:]}
     assert colours == {"none", "currentColor"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"id": "Agent TUI"},
+        {"version": "1"},
+        {"description": ""},
+        {"distribution": {}},
+        {"distribution": {"uvx": {"package": "x", "command": "y"}}},
+        {"distribution": {"pip": {"package": "x"}}},
+        {"auth": "terminal"},
+    ],
+)
+def test_an_entry_that_the_registry_would_not_take_is_told_from_ours(wrong: dict[str, Any]) -> None:
+    assert not ENTRY.is_valid(json.loads((FOLDER / "agent.json").read_text()) | wrong)
 
 
 def test_a_login_takes_a_key_into_the_keyring_and_says_what_is_missing(
