@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -286,3 +287,73 @@ def test_lines_that_are_resources_are_read(tmp_path: Path) -> None:
     path.write_text(samples.lines([{"resource": {}, **resource}, {"resource": {}, "scopeSpans": []}]))
     (run,) = load_transcripts(path)
     assert sum(isinstance(event, events.ToolFailed) for event in run.events) == 1
+
+
+# --- counts by a counter that knows nothing of the reader ----------------------------------------------------
+
+
+ENDS = (events.ToolResult, events.ToolFailed, events.ModelFaulted)
+
+
+def worked(seed: int) -> list[Span]:
+    """The spans of an agent with faults of its model and failing calls, as they end: the agent's own comes last."""
+    chance, spans = Random(seed), list[Span]()
+    for at in range(2, 50, 4):
+        call = ASKED | {"id": f"c{at}", "name": chance.choice(["bash", "edit", "fetch"])}
+        if chance.random() < 0.3:
+            spans.append({**SPANS[2], "id": f"f{at}", "start": at, "end": at + 1})
+        spans.append({**SPANS[0], "id": f"m{at}", "start": at + 1, "end": at + 2, "asks": [call]})
+        failed = {"error": chance.choice(["tool_execution", "Timeout"])} if chance.random() < 0.4 else {}
+        ran = {
+            "id": f"t{at}",
+            "kind": "TOOL",
+            "start": at + 2,
+            "end": at + 4,
+            "call": call,
+            "output": "it said",
+        }
+        spans.append(ran | failed)
+    return [*spans, {**SPANS[4], "end": 58}]
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [*([value] if isinstance(value, dict) else []), *(one for each in inner for one in objects(each))]
+
+
+def counted(text: str) -> tuple[int, int, int]:
+    """Calls, those that failed, and faults of the model, by the words in each span of a file."""
+    documents = [json.loads(text)] if text.startswith("{\n") else [*map(json.loads, text.splitlines())]
+    spans = [json.dumps(one) for one in objects(documents) if "attributes" in one and "name" in one]
+    tools = [one for one in spans if '"execute_tool' in one]
+    models = [one for one in spans if '"chat' in one]
+    failed = [sum('"code": 2' in one or '"ERROR"' in one for one in some) for some in (tools, models)]
+    return len(tools), failed[0], failed[1]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("form", FORMS)
+def test_calls_failures_and_faults_equal_a_plain_count_of_the_spans(
+    form: str, seed: int, tmp_path: Path
+) -> None:
+    spans = worked(seed)
+    text = FORMS[form](spans)
+    path = tmp_path / "trace.json"
+    path.write_text(text)
+    (run,) = load_transcripts(path)
+    found = [sum(isinstance(one, kind) for one in run.events) for kind in ENDS]
+    assert tuple(found) == counted(text)
+    assert found[0] == 12
+    assert found[1] == sum("call" in span and "error" in span for span in spans) > 0
+
+
+@pytest.mark.parametrize("form", ["lines", "openinference", "phoenix"])
+def test_spans_in_any_order_and_twice_count_once(form: str, tmp_path: Path) -> None:
+    spans = worked(7)
+    text = FORMS[form](spans)
+    lines = text.splitlines() * 2
+    Random(1).shuffle(lines)
+    path = tmp_path / "trace.jsonl"
+    path.write_text("\n".join(lines))
+    (run,) = load_transcripts(path)
+    assert tuple(sum(isinstance(one, kind) for one in run.events) for kind in ENDS) == counted(text)
