@@ -232,9 +232,17 @@ class _NoWait(Wait):
         """Time passes at once."""
 
 
+THEIRS = AgentEntry("theirs", ("theirs",))
+
+
 @asynccontextmanager
 async def session_with(
-    folder: Path, agent: OtherAgent, person: Person | None = None, resume: Path | None = None, **options: Any
+    folder: Path,
+    agent: OtherAgent,
+    person: Person | None = None,
+    resume: Path | None = None,
+    entry: AgentEntry = THEIRS,
+    **options: Any,
 ) -> AsyncIterator[tuple[Session, list[events.Event]]]:
     """A session whose steps the agent takes, with its events; its workspace is `folder`/work."""
     (folder / "work").mkdir(exist_ok=True)
@@ -244,7 +252,6 @@ async def session_with(
 
     def find(facts: SessionFacts) -> SessionAgent:
         known = facts.agent.session if facts.agent is not None else ""
-        entry = AgentEntry("theirs", ("theirs",))
         return SessionAgent(settings, Agent(entry, Path(facts.workspace), known, agent.start))
 
     session = await open_session(

@@ -27,6 +27,10 @@ from tests.acp.other_agent import (
     think,
 )
 from tui_agent.acp_client.driver import GO_ON
+from tui_agent.acp_client.entries import AgentEntry
+from tui_agent.agents import claude_code
+from tui_agent.agents.dialect import Scope
+from tui_agent.agents.installing import carry_out, command_line, settings_place, to_install
 from tui_agent.core import events
 from tui_agent.core.fold import fold
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply
@@ -530,6 +534,32 @@ async def test_what_the_operator_answers_is_asked_once_a_turn_and_is_the_next_pr
     [_, told] = agent.prompts
     assert "Use ninja." in told
     assert not any(one.get("method") == "session/cancel" for one in agent.got)
+
+
+@pytest.mark.parametrize("scope", ["user", "project"])
+@pytest.mark.parametrize(
+    ("argv", "installed", "prompts"),
+    [
+        (("claude-agent-acp",), False, 2),
+        (("claude-agent-acp",), True, 1),
+        (("npx", "-y", "@agentclientprotocol/claude-agent-acp@0.49.0"), True, 1),
+        (("another-agent",), True, 2),
+    ],
+)
+async def test_what_the_hooks_of_an_agent_tell_it_is_not_told_again(
+    tmp_path: Path, argv: tuple[str, ...], installed: bool, prompts: int, scope: Scope
+) -> None:
+    own = {"CLAUDE_CONFIG_DIR": str(tmp_path / "own")}
+    (tmp_path / "own").mkdir()
+    (tmp_path / "work").mkdir()
+    if installed:
+        place = settings_place(claude_code.DIALECT, scope, tmp_path / "work", own)
+        command = command_line(claude_code.DIALECT, "refuse", "")
+        carry_out(to_install(claude_code.DIALECT, place, command), tmp_path / "state", keep=True)
+    agent, person = OtherAgent([*_FAILS[:2], say("I give up.")], [say("It cannot be built.")]), Person()
+    person.present = False
+    await run(tmp_path, agent, person, entry=AgentEntry("theirs", argv, own))
+    assert len(agent.prompts) == prompts
 
 
 async def test_an_agent_that_is_steered_has_a_turn_that_goes_wrong_cancelled_for_the_note(

@@ -118,7 +118,7 @@ class Agent:
     ) -> None:
         """`session`: the agent's own name of the session that is gone on with."""
         self.entry = entry
-        self._workspace = workspace
+        self.workspace = workspace
         self._session = session
         self._start = start
         self._running: Running | None = None
@@ -149,7 +149,7 @@ class Agent:
             return None
         await self.close()
         try:
-            self._running = await self._start(self.entry, self._workspace)
+            self._running = await self._start(self.entry, self.workspace)
         except OSError as error:
             raise _no_start(self.entry, error) from error
         self.offers = Offers()
@@ -232,7 +232,7 @@ class Agent:
         )
 
     def _place(self, servers: Sequence[ServerEntry]) -> dict[str, Any]:
-        folder = self.entry.folder(self._workspace)
+        folder = self.entry.folder(self.workspace)
         return {"cwd": str(folder), "mcpServers": [handed_over(one, folder) for one in servers]}
 
     async def _loaded(self, connection: Connection, said: dict[str, Any], place: dict[str, Any]) -> object:
@@ -281,7 +281,7 @@ class Agent:
         connection = self._connection
         if connection is None:
             raise AgentFault(Fault(kind=FaultKind.STREAM_CUT, message="the agent has ended"))
-        turn = self._turn = Turn(self._workspace, taken)
+        turn = self._turn = Turn(self.workspace, taken)
         work = self._answered(connection, turn, text)
         self._ending = asyncio.get_running_loop().create_task(work, name="acp-turn")
         return turn

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from tui_agent.acp_client.agent import Agent
-from tui_agent.acp_client.driver import AgentDriver
+from tui_agent.acp_client.driver import Advice, AgentDriver
 from tui_agent.acp_client.entries import agent_entry
+from tui_agent.acp_client.hooked import hooks_advise
 from tui_agent.acp_client.lanes import AgentLanes
 from tui_agent.acp_client.permissions import AgentPermissions
 from tui_agent.acp_client.recorded import RecordedAgent
@@ -32,6 +33,7 @@ class SessionAgent:
     def __init__(self, settings: Settings, agent: Agent) -> None:
         self._settings = settings
         self._agent = agent
+        self._advise: Advice = "off" if hooks_advise(agent.entry, agent.workspace) else settings.advise
         self._recorded: RecordedAgent | None = None
 
     def driver(
@@ -57,7 +59,7 @@ class SessionAgent:
             checkpointer,
             permissions,
             lanes,
-            advise=self._settings.advise,
+            advise=self._advise,
             jitter=jitter,
             wait=wait,
         )
@@ -71,7 +73,7 @@ class SessionAgent:
                 "agent": self._agent.entry.name,
                 "model": self._agent.entry.name,
                 "session_model": "",
-                "policy_settings": _of_others(policy, settings).model_dump(mode="json"),
+                "policy_settings": _of_others(policy, self._advise).model_dump(mode="json"),
                 "system_prompt": "",
                 "tools": (),
                 "effects": {},
@@ -104,10 +106,10 @@ class SessionAgent:
         await self._agent.close()
 
 
-def _of_others(policy: RecoveryPolicy, settings: Settings) -> RecoveryPolicy:
+def _of_others(policy: RecoveryPolicy, advise: Advice) -> RecoveryPolicy:
     """The policy for an agent that is not put into its turns; if it is told nothing, no answer is sent back."""
     changes: dict[str, object] = {"closing_turn": False, "playbook": False, "persist": False}
-    if settings.advise == "off":
+    if advise == "off":
         changes |= {"text_only": "answer", "verify_claims": False}
     return policy.model_copy(update=changes)
 
