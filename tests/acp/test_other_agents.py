@@ -536,30 +536,50 @@ async def test_what_the_operator_answers_is_asked_once_a_turn_and_is_the_next_pr
     assert not any(one.get("method") == "session/cancel" for one in agent.got)
 
 
-@pytest.mark.parametrize("scope", ["user", "project"])
+def hooked(folder: Path, argv: tuple[str, ...], scope: Scope | None) -> AgentEntry:
+    """An agent with a folder of its own for its settings, in which our hooks are, or in those of the workspace."""
+    own = {"CLAUDE_CONFIG_DIR": str(folder / "own")}
+    for name in ("own", "work"):
+        (folder / name).mkdir()
+    if scope is not None:
+        place = settings_place(claude_code.DIALECT, scope, folder / "work", own)
+        change = to_install(claude_code.DIALECT, place, command_line(claude_code.DIALECT, "refuse", ""))
+        carry_out(change, folder / "state", keep=True)
+    return AgentEntry("theirs", argv, own)
+
+
 @pytest.mark.parametrize(
-    ("argv", "installed", "prompts"),
+    ("argv", "scope", "prompts"),
     [
-        (("claude-agent-acp",), False, 2),
-        (("claude-agent-acp",), True, 1),
-        (("npx", "-y", "@agentclientprotocol/claude-agent-acp@0.49.0"), True, 1),
-        (("another-agent",), True, 2),
+        (("claude-agent-acp",), None, 2),
+        (("claude-agent-acp",), "user", 1),
+        (("npx", "-y", "@agentclientprotocol/claude-agent-acp@0.49.0"), "project", 1),
+        (("another-agent",), "user", 2),
     ],
 )
-async def test_what_the_hooks_of_an_agent_tell_it_is_not_told_again(
-    tmp_path: Path, argv: tuple[str, ...], installed: bool, prompts: int, scope: Scope
+async def test_an_answer_that_the_hooks_of_the_agent_judge_is_not_sent_back_again(
+    tmp_path: Path, argv: tuple[str, ...], scope: Scope | None, prompts: int
 ) -> None:
-    own = {"CLAUDE_CONFIG_DIR": str(tmp_path / "own")}
-    (tmp_path / "own").mkdir()
-    (tmp_path / "work").mkdir()
-    if installed:
-        place = settings_place(claude_code.DIALECT, scope, tmp_path / "work", own)
-        command = command_line(claude_code.DIALECT, "refuse", "")
-        carry_out(to_install(claude_code.DIALECT, place, command), tmp_path / "state", keep=True)
-    agent, person = OtherAgent([*_FAILS[:2], say("I give up.")], [say("It cannot be built.")]), Person()
-    person.present = False
-    await run(tmp_path, agent, person, entry=AgentEntry("theirs", argv, own))
+    turn = [called("a", command="pytest -q"), ended("a", "1 failed\nexit code 1", "failed")]
+    agent = OtherAgent([*turn, say("I fixed the bug and all tests pass.")], [say("One test fails.")])
+    await run(tmp_path, agent, entry=hooked(tmp_path, argv, scope))
     assert len(agent.prompts) == prompts
+
+
+@pytest.mark.parametrize("scope", [None, "user"])
+async def test_a_turn_that_the_hooks_of_the_agent_speak_in_is_not_cancelled_for_the_note(
+    tmp_path: Path, scope: Scope | None
+) -> None:
+    agent = OtherAgent([*_FAILS[:6], Hang() if scope is None else say("I see.")], [say("Another way.")])
+    person, entry = (
+        Person(EscalationReply("answer", "Use ninja.")),
+        hooked(tmp_path, ("claude-agent-acp",), scope),
+    )
+    heard = await run(tmp_path, agent, person, entry=entry, advise="steer")
+    noted = [one.note for one in of(heard, events.ModelCallStarted) if one.note is not None]
+    cancelled = [one for one in agent.got if one.get("method") == "session/cancel"]
+    assert bool(noted) is bool(cancelled) is (scope is None)
+    assert "Use ninja." in agent.prompts[1]
 
 
 async def test_an_agent_that_is_steered_has_a_turn_that_goes_wrong_cancelled_for_the_note(

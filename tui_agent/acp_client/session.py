@@ -33,7 +33,7 @@ class SessionAgent:
     def __init__(self, settings: Settings, agent: Agent) -> None:
         self._settings = settings
         self._agent = agent
-        self._advise: Advice = "off" if hooks_advise(agent.entry, agent.workspace) else settings.advise
+        self._hooked = hooks_advise(agent.entry, agent.workspace)
         self._recorded: RecordedAgent | None = None
 
     def driver(
@@ -59,7 +59,7 @@ class SessionAgent:
             checkpointer,
             permissions,
             lanes,
-            advise=self._advise,
+            advise="off" if self._hooked else self._settings.advise,
             jitter=jitter,
             wait=wait,
         )
@@ -73,7 +73,9 @@ class SessionAgent:
                 "agent": self._agent.entry.name,
                 "model": self._agent.entry.name,
                 "session_model": "",
-                "policy_settings": _of_others(policy, self._advise).model_dump(mode="json"),
+                "policy_settings": _of_others(policy, settings.advise, hooked=self._hooked).model_dump(
+                    mode="json"
+                ),
                 "system_prompt": "",
                 "tools": (),
                 "effects": {},
@@ -106,11 +108,15 @@ class SessionAgent:
         await self._agent.close()
 
 
-def _of_others(policy: RecoveryPolicy, advise: Advice) -> RecoveryPolicy:
-    """The policy for an agent that is not put into its turns; if it is told nothing, no answer is sent back."""
+def _of_others(policy: RecoveryPolicy, advise: Advice, *, hooked: bool) -> RecoveryPolicy:
+    """The policy for an agent that is not put into its turns; if it is told nothing, no answer is sent back. Hooks send
+    back what an answer claims, but do not know that nobody reads it.
+    """
     changes: dict[str, object] = {"closing_turn": False, "playbook": False, "persist": False}
     if advise == "off":
-        changes |= {"text_only": "answer", "verify_claims": False}
+        changes["text_only"] = "answer"
+    if advise == "off" or hooked:
+        changes["verify_claims"] = False
     return policy.model_copy(update=changes)
 
 
