@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from tui_agent.acp_client.entries import agent_entry, known_agents
+from tui_agent.acp_client.hooked import RUN_HOOKS
 from tui_agent.acp_client.session import session_agent
+from tui_agent.agents.dialects import DIALECTS
 from tui_agent.cli.agents import print_agents
 from tui_agent.config.errors import ConfigError
 from tui_agent.config.settings import load_settings
@@ -87,6 +89,14 @@ def test_the_list_says_what_is_there_and_how_the_others_are_got(
     assert said["qwen"].endswith("qwen --acp (installed)")
     assert "(get it: npm install -g opencode-ai)" in said["opencode"]
     assert known_agents(settings).source in lines[-2]
+
+
+def test_agents_in_whose_sessions_hooks_run_are_known_and_their_hooks_judge_answers() -> None:
+    programs = {entry.argv[0] for entry in known_agents(load_settings({})).entries}
+    assert programs > RUN_HOOKS.keys()
+    for name in RUN_HOOKS.values():
+        assert DIALECTS[name].answers.note
+        assert DIALECTS[name].answers.go_on
 
 
 def test_a_saved_session_starts_no_command_of_its_own(config: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whether our hooks advise an agent by its own settings: then it is not told the same here a second time."""
+"""Our hooks in the settings of an agent that is driven here: what they tell it is not told again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tui_agent.agents.dialect import Scope
 from tui_agent.agents.dialects import named
 from tui_agent.agents.installing import installed, settings_place
 
-RUN_HOOKS = {"claude-agent-acp": "claude-code"}
+RUN_HOOKS = {"claude-agent-acp": "claude-code", "copilot": "copilot", "qwen": "qwen-code"}
 """Programs in whose sessions hooks were seen to run, and whose hooks these are."""
 
 
