@@ -617,6 +617,19 @@ def test_a_failure_before_the_first_batch_is_over_counts_once_and_its_note_is_no
     assert ends == ["tool_failed", "tool_failed", "tool_succeeded"]
 
 
+def test_results_of_calls_that_come_as_an_empty_prompt_are_no_words_of_the_operator(home: Path) -> None:
+    prompt = {"hook_event_name": "UserPromptSubmit"}
+    steps = [
+        {**event, "tool_use_id": f"t{number}"}
+        for number in range(3)
+        for event in (BEFORE, FAILED, {**prompt, "prompt": ""})
+    ]
+    answers = _told(home, {**prompt, "prompt": "fix it"}, *steps, BEFORE)
+    assert answers[-1] == "deny"
+    asked = [event for event in journals(home)[0] if isinstance(event, events.RunStarted | events.OperatorSpoke)]
+    assert [event.type for event in asked] == ["run_started"]
+
+
 def test_every_agent_has_seeds() -> None:
     assert set(SEEDS) == set(DIALECTS)
 

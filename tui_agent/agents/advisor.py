@@ -191,7 +191,7 @@ class AdvisedConversation:
             self._catch_up(heard, at)
             self._note, self._held = "", self._note or self._held
         match heard.moment:
-            case Moment.PROMPT if heard.text != self._told or not heard.text:
+            case Moment.PROMPT if self._is_prompt(heard.text):
                 self._transcript.operator_present = heard.attended and self._dialect.answers.ask is not None
                 self._builder.take(Said(_cut(heard.text), at), None)
             case Moment.BEFORE_CALL if advise == "refuse":
@@ -218,6 +218,10 @@ class AdvisedConversation:
                 self._builder.end()
         self._add_answer(heard, at, advise)
         return self._advice(advise)
+
+    def _is_prompt(self, text: str) -> bool:
+        """False for what only sends the model on: our own words, or results of calls, which have no text."""
+        return text != self._told if text else not self._builder.running
 
     def _recorded(self, heard: Heard) -> bool:
         """True if an event that was sent twice is in the journal."""
