@@ -630,7 +630,9 @@ def test_results_of_calls_that_come_as_an_empty_prompt_are_no_words_of_the_opera
     ]
     answers = _told(home, {**prompt, "prompt": "fix it"}, *steps, BEFORE)
     assert answers[-1] == "deny"
-    asked = [event for event in journals(home)[0] if isinstance(event, events.RunStarted | events.OperatorSpoke)]
+    asked = [
+        event for event in journals(home)[0] if isinstance(event, events.RunStarted | events.OperatorSpoke)
+    ]
     assert [event.type for event in asked] == ["run_started"]
 
 

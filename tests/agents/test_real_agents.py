@@ -267,7 +267,9 @@ async def test_its_model_reads_the_notes_and_the_refusal(program: Program) -> No
     assert f"The second failure of this call of {program.tool}" in sent[2]
     assert f"This call of {program.tool} was not executed: it failed 3 times" in sent[4 + program.asks]
     # Where it takes that answer, and nobody reads its own, it gave up, was told to go on, and gave up again.
-    assert len(sent) == program.tries + 1 + (DIALECTS[program.agent].answers.go_on is not None and not program.asks)
+    assert len(sent) == program.tries + 1 + (
+        DIALECTS[program.agent].answers.go_on is not None and not program.asks
+    )
 
 
 class Failing(Model):

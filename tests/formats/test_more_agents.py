@@ -74,6 +74,13 @@ COUNTS = {
     "goose": (r'"toolRequest", "id": "(\w+)', r'"status": "error"'),
 }
 """By format: a call, and a failure, in its text."""
+UNMARKED = {
+    "Gemini CLI stream": r'"tool_name": "run_shell_command"',
+    "Kimi Code stream": r'"name": "read"',
+    "Cursor": r'"type": "tool_use"',
+    "Antigravity": r'"type": "TOOL", .*"status": "DONE"',
+}
+"""By format: a call, or its result, if the result does not say how it ended."""
 TWICE = {"Inspect": 1}
 """Calls whose id stands in a second run."""
 
@@ -86,6 +93,7 @@ def test_calls_and_failures_equal_a_plain_count_of_the_text(name: str, tmp_path:
     calls = len(set(re.findall(call, text))) + TWICE.get(name, 0)
     ends = _ends(runs)
     assert (len(ends), ends.count("failed")) == (calls, len(re.findall(failure, text)))
+    assert ends.count("ended") == len(re.findall(UNMARKED.get(name, "never"), text))
     assert calls >= 2
     assert runs[0].source == ("Anthropic messages" if name == "Cline" else name)
     assert runs[0].report.understood + sum(runs[0].report.skipped.values()) >= runs[0].report.records

@@ -6,17 +6,20 @@ The numbers are those of the reports in the agents' own trackers; the inputs are
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.formats import agent_records, more_agents, samples
+from tui_agent.cli import watch
 from tui_agent.core import events
+from tui_agent.core.tool_facts import UNRECORDED, facts_of
 from tui_agent.formats.importers.load import load_transcripts
 from tui_agent.formats.importers.transcript import TranscriptError
 from tui_agent.lab.analysis.runs import analyze_file
+from tui_agent.store.audit import effects_of
 from tui_agent.watch.watched import Watched
 
 Records = list[dict[str, Any]]
@@ -42,7 +45,21 @@ def _seen(path: Path) -> tuple[list[str], bool]:
     assert ended in {len(told), len(told) - told.count(C)}, "a call without a result may still run"
     loud = runs[0].report.loss
     assert watched.loss == loud
+    assert watch.main([str(path), "--once", "--strict"]) == int(bool(loud))
+    for run in runs:
+        _audited(run.events)
     return told, bool(loud)
+
+
+_OUTCOMES = {F: "failed", S: "ok", U: "not known", C: "cancelled"}
+
+
+def _audited(run: Sequence[events.Event]) -> None:
+    """The audit holds each call that may have had an effect, with its end."""
+    shown = {effect["seq"]: effect.get("outcome", "ok") for effect in effects_of(run)}
+    for event in run:
+        if isinstance(event, events.ToolResult) and facts_of(event).effect not in UNRECORDED:
+            assert shown[event.seq] == _OUTCOMES[event.type.removeprefix("tool_")]
 
 
 def _of_lines(folder: Path, content: bytes) -> tuple[list[str], bool]:
