@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.agents.test_hooks import FAILS, bash, batch, claude, context, decision, home, journals, run
 from tui_agent.agents.answers import conversation, leave
+from tui_agent.agents.daemon import Daemon
 from tui_agent.core import events
 
 __all__ = ["home"]
@@ -45,6 +48,26 @@ def test_it_is_the_reason_of_a_refusal_where_the_call_would_be_asked_about(home:
     left(home, "the file is tests/yes.py")
     answer = decision(run(claude("PreToolUse", **bash("python3 nope.py", 4))))
     assert answer == ("deny", "The operator answers: the file is tests/yes.py")
+
+
+def test_kimi_code_which_does_not_say_what_its_model_said_goes_on_with_it_alone(home: Path) -> None:
+    common = {"session_id": "s1", "cwd": str(home), "tool_name": "Bash", "tool_input": {"command": "make"}}
+    daemon = Daemon()
+
+    def told(event: str, **more: Any) -> Any:
+        words = ["kimi-code", "refuse", "combined", "", f"AGENT_TUI_STATE_DIR={home / 'state'}"]
+        record = {"hook_event_name": event, **common, **more}
+        return daemon.answer(words, json.dumps(record).encode()).get("hookSpecificOutput", {})
+
+    told("UserPromptSubmit", prompt="fix it")
+    told("PostToolUseFailure", tool_call_id="c1", error={"message": "Command failed with exit code: 2."})
+    assert told("Stop", stop_hook_active=False) == {}
+    folder = conversation(home / "state" / "sessions", "kimi-code", "s1")
+    assert folder is not None
+    leave(folder, "use ninja")
+    answer = told("Stop", stop_hook_active=False)
+    assert (answer["permissionDecision"], "use ninja" in answer["permissionDecisionReason"]) == ("deny", True)
+    assert told("Stop", stop_hook_active=False) == {}
 
 
 def test_where_only_is_recorded_it_waits(home: Path) -> None:

@@ -1,7 +1,8 @@
 """Kimi Code: tried with version 2.1.0.
 
-It tells of a call that ended and takes no answer to that, so its model reads no notes: it reads why a call is refused,
-and why it has to go on. Those events come while it goes on already.
+It tells of a call that ended and takes no answer to that, so its model reads no notes: it reads why a call is refused.
+Those events come while it goes on already. That it is done it tells without its model's words, which its file has only
+later: only the operator's answer sends it on.
 """
 
 from __future__ import annotations
