@@ -96,6 +96,7 @@ DAMAGE: dict[str, tuple[Callable[[list[bytes]], bytes], int]] = {
     "bytes of another encoding": (lambda lines: b"".join(lines).replace(b"no such", b"no s\xfcch"), 0),
     "UTF-16, as PowerShell writes it": (lambda lines: b"".join(lines).decode().encode("utf-16"), 0),
     "ends of lines of Windows": (lambda lines: b"".join(lines).replace(b"\n", b"\r\n"), 0),
+    "the end of a record behind the last (goose 2529)": (lambda lines: b"".join([*lines, b'ole":\n']), 1),
     "a text before the first record": (lambda lines: b"".join([b"(node:7) Warning: x\n", *lines]), 1),
 }
 
@@ -247,9 +248,9 @@ def _kimi(*events_of_loop: dict[str, Any]) -> Records:
     ]
 
 
-def _blocks(*blocks: tuple[str, dict[str, Any]]) -> Records:
+def _blocks(*messages: tuple[str, *tuple[dict[str, Any], ...]]) -> Records:
     said = {"role": "user", "content": [{"type": "text", "text": "<task>build it</task>"}]}
-    return [said, *({"role": role, "content": [block]} for role, block in blocks)]
+    return [said, *({"role": role, "content": blocks} for role, *blocks in messages)]
 
 
 _USE = {"type": "tool_use", "id": "t1", "name": "execute_command", "input": {"command": "make"}}
@@ -569,6 +570,11 @@ REPORTS: dict[str, tuple[Records, list[str], bool]] = {
         [C, F],
         False,
     ),
+    "kilocode 4482: a call that stands twice in its reply, with a result each": (
+        _blocks(("assistant", _USE, _USE), ("user", _MARKED, _MARKED)),
+        [F],
+        False,
+    ),
     "roo: a result that stands twice": (
         _blocks(("assistant", _USE), ("user", _MARKED), ("user", _MARKED)),
         [F],
@@ -577,6 +583,11 @@ REPORTS: dict[str, tuple[Records, list[str], bool]] = {
     # goose
     "goose 1624: a call that was interrupted": (
         agent_records.goose(2)[:-1],
+        [S, C],
+        False,
+    ),
+    "goose 7914: a word of the operator behind a call without a result": (
+        [*agent_records.goose(2)[:-1], agent_records.goose(2)[1]],
         [S, C],
         False,
     ),
@@ -653,6 +664,20 @@ def _atif(change: Callable[[Records], object]) -> dict[str, Any]:
             },
             ([F, S, F, S, S], False),
         ),
+        # inspect_ai 3217: a sample that was cancelled in a call
+        (
+            {
+                **log,
+                "samples": [
+                    {
+                        **log["samples"][0],
+                        "messages": log["samples"][0]["messages"][:-2],
+                        "error": {"message": "no"},
+                    }
+                ],
+            },
+            ([F, S, F, C], False),
+        ),
     ],
 )
 def test_a_reported_document_comes_to_what_happened(
@@ -671,6 +696,8 @@ def test_a_reported_document_comes_to_what_happened(
         ("\n", "\r\n", ["fix it", "thanks"]),
         ("#### fix it", "#### fix it  \n#### and test it", ["fix it\nand test it", "thanks"]),  # aider 916
         ("I change it.", "# Plan\n\n## Step\n\n> quoted\n", ["fix it", "thanks"]),
+        # agentsview 740: what looks like a prompt or a line of its own stands in a fence
+        ("I change it.", "```\n#### not asked\n> Applied edit to b.py\n```", ["fix it", "thanks"]),
     ],
 )
 def test_a_history_of_aider_is_read_in_each_of_its_forms(
