@@ -1,5 +1,6 @@
-"""The first frame: outlines in the place of the dashboard and the prompt for the first tenth of a second. They are
-cheap widgets on a screen of their own, which waits for nothing else.
+"""The first frame: outlines in the place of the dashboard, the prompt and the keys for the first tenth of a second.
+
+Cheap widgets draw it on a screen of its own, so that it waits for nothing that the others do.
 """
 
 from __future__ import annotations

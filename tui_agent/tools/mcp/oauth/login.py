@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
+from typing import Literal
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import httpx2
@@ -35,8 +36,8 @@ from tui_agent.tools.mcp.status import Invitation, LoginError
 PATIENCE = 600.0
 """Seconds that the operator has for a login."""
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
-_PUBLIC = "none"
-"""How a client without a secret is known to a token endpoint."""
+_PUBLIC: Literal["none"] = "none"
+"""The method of a client without a secret."""
 _LEAST_INTERVAL, _MOST_INTERVAL, _SLOWER = 1.0, 60.0, 5.0
 
 
@@ -121,7 +122,7 @@ class Login:
             return OAuthClientInformationFull(
                 client_id=ours.client_id,
                 client_secret=ours.client_secret or None,
-                token_endpoint_auth_method=method if ours.client_secret else "none",
+                token_endpoint_auth_method=method if ours.client_secret else _PUBLIC,
             )
         if ours.metadata_url and should_use_client_metadata_url(metadata, ours.metadata_url):
             return create_client_info_from_metadata_url(ours.metadata_url)
