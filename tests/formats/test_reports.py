@@ -451,6 +451,14 @@ REPORTS: dict[str, tuple[Records, list[str], bool]] = {
         [C],
         False,
     ),
+    "opencode 40235: an interruption behind the end of the same call": (
+        [
+            _opencode_part("c1", status="completed", input={}, output="x"),
+            _opencode_part("c1", status="error", input={}, error="Tool execution aborted"),
+        ],
+        [S],
+        False,
+    ),
     "takopi 22: a part that is printed with each change": (
         [
             _opencode_part("c1", status="running", input={}),

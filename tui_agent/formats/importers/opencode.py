@@ -134,12 +134,16 @@ class OpenCode(WholeMessages):
     def _tool(self, turn: Turn, row: Record) -> None:
         key, state = text_at(row, "callID") or text_at(row, "id"), object_at(row, "state")
         call = Call.of(key, text_at(row, "tool"), object_at(state, "input"))
+        ended, result = turn.results.get(key), _result(call, state)
+        if result is not None and result.status == "cancelled" and ended is not None and ended != result:
+            self.leave_out("interruption of a call that had ended")
+            return
         known = next((place for place, one in enumerate(turn.calls) if one.id == key), len(turn.calls))
         turn.calls[known : known + 1] = [call]
         self.calls[key] = turn, call
         if session := text_at(state, "metadata", "sessionId"):
             self._started[session] = key
-        if (result := _result(call, state)) is not None:
+        if result is not None:
             self.ended_as(turn, call, result)
         self.touch(turn)
 
