@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.formats import agent_records, more_agents, samples
+from tests.watch import recordings
 from tui_agent.cli import watch
 from tui_agent.core import events
 from tui_agent.core.tool_facts import UNRECORDED, facts_of
@@ -716,6 +717,19 @@ def test_a_history_of_aider_is_read_in_each_of_its_forms(
     told = [event for run in load_transcripts(path) for event in run.events]
     ends = [event.type.removeprefix("tool_") for event in told if isinstance(event, events.ToolResult)]
     assert ([event.task for event in told if isinstance(event, events.RunStarted)], ends) == (tasks, [F, S])
+
+
+def test_an_interruption_behind_the_end_of_the_same_call_in_a_message_of_opencode_2(tmp_path: Path) -> None:
+    """opencode 40235, as version 2 would write it."""
+    path = tmp_path / "opencode.db"
+    recordings.make_database(path, 2)
+    ended = {"status": "completed", "content": [{"type": "text", "text": "x"}], "metadata": {"exit": 0}}
+    aborted = {"status": "error", "error": {"message": "Tool execution aborted"}}
+    content = [{"type": "tool", "id": "c1", "name": "bash", "state": state} for state in (ended, aborted)]
+    rows = (("m0", "user", {"text": "fix it"}), ("m1", "assistant", {"content": content}))
+    for key, kind, data in rows:
+        recordings.write_row(path, ("session_message", key, kind, 1, data))
+    assert _seen(path) == ([S], False)
 
 
 _INTERRUPTED = "tool call was interrupted and did not produce a result, you may retry this call"

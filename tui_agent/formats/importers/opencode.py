@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from tui_agent.formats.importers.faults import classified
-from tui_agent.formats.importers.opencode_messages import WholeMessages
+from tui_agent.formats.importers.opencode_messages import ONCE_MORE, WholeMessages
 from tui_agent.formats.importers.opencode_results import result_of_error, result_of_output
 from tui_agent.formats.importers.reading import Record, Recording
 from tui_agent.formats.importers.transcript import Call, Faulted, ImportReport, Result, Said, Transcript, Turn
@@ -134,17 +134,11 @@ class OpenCode(WholeMessages):
     def _tool(self, turn: Turn, row: Record) -> None:
         key, state = text_at(row, "callID") or text_at(row, "id"), object_at(row, "state")
         call = Call.of(key, text_at(row, "tool"), object_at(state, "input"))
-        ended, result = turn.results.get(key), _result(call, state)
-        if result is not None and result.status == "cancelled" and ended is not None and ended != result:
-            self.leave_out("interruption of a call that had ended")
+        if not self.placed(turn, call, _result(call, state)):
+            self.leave_out(ONCE_MORE)
             return
-        known = next((place for place, one in enumerate(turn.calls) if one.id == key), len(turn.calls))
-        turn.calls[known : known + 1] = [call]
-        self.calls[key] = turn, call
         if session := text_at(state, "metadata", "sessionId"):
             self._started[session] = key
-        if result is not None:
-            self.ended_as(turn, call, result)
         self.touch(turn)
 
 

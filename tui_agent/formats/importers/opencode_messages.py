@@ -23,6 +23,8 @@ from tui_agent.formats.importers.values import (
     time_at,
 )
 
+ONCE_MORE = "interruption of a call that had ended"
+
 
 class WholeMessages(Format):
     """The part of OpenCode's reader that takes messages of version 2."""
@@ -94,13 +96,27 @@ class WholeMessages(Format):
     def _call(self, turn: Turn, part: Record) -> None:
         state = object_at(part, "state")
         call = Call.of(text_at(part, "id"), text_at(part, "name"), object_at(state, "input"))
-        turn.calls.append(call)
-        self.calls[call.id] = turn, call
+        result = _result(call, state)
+        if result is not None:
+            result = replace(result, at=time_at(part, "time", "completed"))
+        if not self.placed(turn, call, result):
+            self.report.skip(ONCE_MORE)
+            return
         metadata = object_at(state, "metadata")
         if session := text_at(metadata, "sessionID") or text_at(metadata, "sessionId"):
             self._started[session] = call.id
-        if (result := _result(call, state)) is not None:
-            self.ended_as(turn, call, replace(result, at=time_at(part, "time", "completed")))
+
+    def placed(self, turn: Turn, call: Call, result: Result | None) -> bool:
+        """The call, as it is now, stands once in the reply. False: it had ended, and is said to be interrupted."""
+        known = next((place for place, one in enumerate(turn.calls) if one.id == call.id), len(turn.calls))
+        ended = turn.results.get(call.id) if known < len(turn.calls) else None
+        if result is not None and result.status == "cancelled" and ended is not None and ended != result:
+            return False
+        turn.calls[known : known + 1] = [call]
+        self.calls[call.id] = turn, call
+        if result is not None:
+            self.ended_as(turn, call, result)
+        return True
 
 
 def _result(call: Call, state: Record) -> Result | None:
