@@ -106,7 +106,7 @@ async def watch() -> Film:
             async with app.run_test(size=WATCHED) as pilot:
                 made = Film(app, pilot)
                 began = time.monotonic()
-                while not (isinstance(app.shown, WatchScreen) and app.shown.questions):
+                while not (isinstance(board := next(iter(app.tabs), None), WatchScreen) and board.questions):
                     await made.watch(0.5)
                     if time.monotonic() - began > PATIENCE:
                         raise TimeoutError("the question did not come")

@@ -65,7 +65,7 @@ async def take(out: Path) -> Path:
             end = time.monotonic() + PATIENCE
             while time.monotonic() < end:
                 await pilot.pause(0.2)
-                board = app.tabs[0]
+                board = next(iter(app.tabs), None)
                 if isinstance(board, FleetScreen) and telling(board):
                     break
             await pilot.press("down", "down")

@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -154,10 +155,19 @@ async def take(picture: Picture, out: Path, theme: str) -> Path:
     return path
 
 
+async def first_session(app: ConsoleApp, pilot: Pilot[None]) -> LiveScreen:
+    """The first session's screen, once it has taken the place of the first frame."""
+    deadline = time.monotonic() + PATIENCE
+    while not isinstance(screen := app.screen_stack[0], LiveScreen):
+        await pilot.pause(0.02)
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"no session was opened in {PATIENCE:.0f} s")
+    return screen
+
+
 async def until(app: ConsoleApp, pilot: Pilot[None], picture: Picture) -> None:
     """Wait for the moment; answer what is asked on the way where the picture wants that."""
-    screen = app.screen_stack[0]
-    assert isinstance(screen, LiveScreen)
+    screen = await first_session(app, pilot)
     waited = 0.0
     while (state := screen.state) is None or not picture.moment(state):
         await pilot.pause(0.05)
@@ -178,8 +188,7 @@ async def until(app: ConsoleApp, pilot: Pilot[None], picture: Picture) -> None:
 
 async def settled(app: ConsoleApp, pilot: Pilot[None]) -> None:
     """Wait until the card of an open question has the keys."""
-    screen = app.screen_stack[0]
-    assert isinstance(screen, LiveScreen)
+    screen = await first_session(app, pilot)
     for _ in range(200):
         card = None if screen.card_host is None else screen.card_host.card
         if not screen.live.operator.questions or (card is not None and card.has_focus_within):

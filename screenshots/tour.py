@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "screenshots")]
 
-from make import ADVICE, PATIENCE, browse, escalated, size_of  # noqa: E402
+from make import ADVICE, PATIENCE, browse, escalated, first_session, size_of  # noqa: E402
 from textual.pilot import Pilot  # noqa: E402
 
 from tui_agent.console.program import ConsoleApp  # noqa: E402
-from tui_agent.console.screens.live import LiveScreen  # noqa: E402
 from tui_agent.frontend.arguments import ConsoleArguments  # noqa: E402
 
 if TYPE_CHECKING:
@@ -92,8 +91,7 @@ async def film() -> Film:
         options = {"state_dir": Path(state_dir), "theme": "agent-dark", "captions": False}
         app = ConsoleApp(ConsoleArguments(overrides=options, demo="recovery"))
         async with app.run_test(size=SIZE) as pilot:
-            screen = app.screen_stack[0]
-            assert isinstance(screen, LiveScreen)
+            screen = await first_session(app, pilot)
             made = Film(app, pilot)
             began = time.monotonic()
             while screen.state is None or not escalated(screen.state) or screen.card_host.card is None:
