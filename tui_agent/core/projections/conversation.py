@@ -181,10 +181,9 @@ def _operator_spoke(conversation: Conversation, event: events.OperatorSpoke, _: 
 def _own_command_ended(
     conversation: Conversation, event: events.OwnCommandEnded, _: Surroundings
 ) -> Conversation:
-    entry = OwnCommandEntry(
-        event.seq, event.at, conversation.iteration, event.command, event.printed, event.exit_code
+    return conversation._closed(
+        OwnCommandEntry(event.seq, event.at, 0, event.command, event.printed, event.exit_code)
     )
-    return conversation._closed(entry)
 
 
 def _ran_before(conversation: Conversation) -> tuple[str, ...]:
