@@ -10,8 +10,8 @@ from tests.console.live_harness import live
 from tests.console.real_session import real_live
 from tui_agent.console.prompt.completion import Completions
 from tui_agent.console.screens.pick import PickScreen
-from tui_agent.console.screens.rewind import RewindScreen
 from tui_agent.console.screens.report import ReportPane, ReportScreen
+from tui_agent.console.screens.rewind import RewindScreen
 from tui_agent.frontend.commands.registry import COMMANDS
 from tui_agent.frontend.editor import EditorError, edit
 from tui_agent.frontend.lines.styled import text_of
