@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel
 
 from tui_agent.core.badge import badge_of
+from tui_agent.core.fold import title_of
 from tui_agent.core.recovery.attempts import AttemptLedger
 from tui_agent.core.recovery.cognition import CognitiveState
 from tui_agent.core.recovery.ring import ErrorRing
@@ -67,9 +68,10 @@ def row_of(state: RunState) -> RunRow:
     entries = recovery.of(AttemptLedger).entries.values()
     newest = recovery.of(ErrorRing).newest
     begun = bool(run.number)
+    title = state.session.title
     return RunRow(
         badge=str(badge_of(state)) if begun else "",
-        task=one_line(state.session.title or run.task, _LONGEST),
+        task=one_line(run.task if title == title_of(run.task) else title, _LONGEST),
         model=one_line(state.model, _LONGEST),
         step=run.iteration,
         last_step=run.last_step,
