@@ -113,6 +113,13 @@ def test_a_theme_of_ones_own_keeps_what_it_says_and_the_rest_is_made_legible(tmp
     assert theme.variables.keys() >= ROLES.keys()
 
 
+def test_the_terminals_own_colours_are_legible_on_a_white_ground_too() -> None:
+    """In most palettes the bright variants of these are near to white."""
+    theme = THEMES["terminal"]
+    colours = (theme.accent, theme.success, theme.warning, *theme.variables.values())
+    assert not {"ansi_bright_cyan", "ansi_bright_green", "ansi_bright_yellow"}.intersection(colours)
+
+
 @pytest.mark.parametrize("name", OURS)
 def test_roles_that_mean_different_things_look_different(name: str) -> None:
     theme = THEMES[name]
