@@ -18,8 +18,7 @@ from tests.agents.test_supervise import DONE, LIMIT, OVERLOADED, runs, until
 from tui_agent.agents.morning import Report, as_html, as_markdown, as_text, reports
 from tui_agent.agents.night import Night, Task, TaskFolder
 from tui_agent.agents.shift import Shift, TasksFile
-from tui_agent.agents.waiting import Clock
-from tui_agent.agents.worktrees import WorktreeError, made
+from tui_agent.agents.supervision import words_after
 from tui_agent.cli import main, night
 
 HOLDS = ("write", ("state.txt", "1"))
@@ -69,7 +68,7 @@ def test_tasks_run_side_by_side_in_worktrees_that_are_kept_and_reported(
             for word in (
                 "done",
                 "2 checks, 1 red, the last green",
-                "1 new",
+                "1 new file",
                 "it said: done",
                 "receipt: `grep -q 1 state.txt` at ",
                 "not done, exit code 7",
@@ -168,6 +167,19 @@ def test_a_single_run_is_reported_with_waits_checks_and_resumes(
     ):
         assert words in said
     assert len(runs(home)) == 3
+
+
+@pytest.mark.parametrize(("code", "says"), [(None, "cut off"), (6, "service of the model failed")])
+def test_the_command_that_goes_on_with_a_task_says_how_it_ended(code: int | None, says: str) -> None:
+    assert says in words_after(code)
+
+
+def test_the_command_that_goes_on_with_a_task_tells_of_no_fault_that_was_none(
+    home: Path, supervise: Supervise, capfd: pytest.CaptureFixture[str]
+) -> None:
+    supervise([[DONE]])
+    [line] = [line for line in report(capfd).splitlines() if line.startswith("  resume ")]
+    assert line.endswith("'Look at what is done, and go on with the task.'")
 
 
 def test_a_record_that_cannot_be_kept_costs_nothing_but_the_report(home: Path, supervise: Supervise) -> None:

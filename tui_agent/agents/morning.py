@@ -13,7 +13,7 @@ from tui_agent.agents.night import OUTPUT, Entry, Night, Task, TaskFolder
 from tui_agent.quantities import counted, dollars, time_of_day, whole_seconds
 from tui_agent.terminal_text import one_line
 
-Command = Callable[[Task, str], str]
+Command = Callable[[Task, str, Entry | None], str]
 """The command line that goes on with a task's session; empty if there is none."""
 
 
@@ -113,7 +113,7 @@ def _commands(
         yield "output", f"less {shlex.quote(str(folder.path / OUTPUT))}"
     if folder.session:
         yield "open", f"agent-tui watch {shlex.quote(folder.session_file or task.agent)}"
-    if there and folder.session and (words := goes_on(task, folder.session)):
+    if there and folder.session and (words := goes_on(task, folder.session, end)):
         yield "resume", f"cd {place} && {words}"
     if task.base and there:
         yield "diff", f"git -C {place} diff {task.base}"

@@ -58,6 +58,7 @@ SUB_AGENT_DIED = (
 CUT_OFF = (
     "You were cut off: the machine or its supervisor ended. Look at what is done, and go on with the task."
 )
+TAKEN_UP = "Look at what is done, and go on with the task."
 _BY_A_PERSON = frozenset(128 + number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM))
 """Exit codes of an agent that somebody ended: what a person stopped is never resumed."""
 _QUESTIONS = 3
@@ -657,6 +658,11 @@ class Supervisor:
             parts.append(counted(stand.calls, "call") + failed)
             parts.append(f"session {one_line(stand.path, 400)}")
         return "; ".join(parts)
+
+
+def words_after(code: int | None) -> str:
+    """The words with which a person goes on with a task that ended with this exit code; None: it has no end."""
+    return CUT_OFF if code is None else GO_ON if code == MODEL_FAILED else TAKEN_UP
 
 
 async def _read_out(reading: Sequence[asyncio.Task[None]]) -> None:

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from tui_agent import processes
+from tui_agent.quantities import counted
 
 _SECONDS = 300.0
 _QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
@@ -95,4 +96,4 @@ def changes(place: Path, base: str) -> str:
     except WorktreeError:
         return ""
     parts = [said] if said else []
-    return ", ".join([*parts, f"{new} new"] if new else parts) or "nothing changed"
+    return ", ".join([*parts, counted(new, "new file")] if new else parts) or "nothing changed"

@@ -15,8 +15,8 @@ from pathlib import Path
 from tui_agent.agents.dialects import DIALECTS
 from tui_agent.agents.job_morning import job_reports
 from tui_agent.agents.morning import Report, as_html, as_markdown, as_text, reports
-from tui_agent.agents.night import Task, nights
-from tui_agent.agents.supervision import GO_ON
+from tui_agent.agents.night import Entry, Task, nights
+from tui_agent.agents.supervision import words_after
 from tui_agent.cli.errors import UsageError
 from tui_agent.cli.options import Parser, add_place_options, one_of, overrides
 from tui_agent.config.settings import load_settings
@@ -130,9 +130,10 @@ def _run(command: str) -> None:
     subprocess.run(["/bin/sh", "-c", command], check=False)
 
 
-def _goes_on(task: Task, session: str) -> str:
+def _goes_on(task: Task, session: str, end: Entry | None) -> str:
     dialect = DIALECTS.get(task.agent)
     if dialect is None or dialect.headless is None:
         return ""
     program = next((place for place, word in enumerate(task.command) if word.endswith(dialect.program)), 0)
-    return shlex.join(dialect.headless.goes_on(task.command, program, session, GO_ON))
+    words = words_after(None if end is None else end.code)
+    return shlex.join(dialect.headless.goes_on(task.command, program, session, words))
