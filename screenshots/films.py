@@ -174,7 +174,7 @@ def night() -> Rows:
                     made.take(0.04)
                 tmux("send-keys", "-t", "night", "Enter")
                 began = time.monotonic()
-                while not made.take().rstrip().endswith("$"):
+                while not made.take().rstrip().endswith(("$", "q leaves")):
                     time.sleep(0.3)
                     if time.monotonic() - began > PATIENCE:
                         raise TimeoutError(line)
