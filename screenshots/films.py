@@ -33,7 +33,7 @@ from tui_agent.console.screens.watch import WatchScreen  # noqa: E402
 from tui_agent.frontend.arguments import ConsoleArguments  # noqa: E402
 
 WATCHED = (110, 30)
-NIGHT = (124, 38)
+NIGHT = (124, 46)
 PATIENCE = 90.0
 """Seconds until what is waited for has come."""
 TMUX = ("tmux", "-L", f"agent-tui-film-{os.getpid()}")

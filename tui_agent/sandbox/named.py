@@ -130,7 +130,7 @@ def system_programs() -> frozenset[str]:
     found: set[str] = set()
     for folder in ("/bin", "/usr/bin", "/usr/sbin", "/sbin", "/usr/local/bin"):
         try:
-            found.update(os.listdir(folder))  # noqa: PTH208 - names are wanted
+            found.update(entry.name for entry in Path(folder).iterdir())
         except OSError:
             continue
     return frozenset(

@@ -1,6 +1,5 @@
-"""The first frame: outlines in the place of the dashboard, the prompt and the keys for the first tenth of a second.
-
-Cheap widgets draw it on a screen of its own, so that it waits for nothing that the others do.
+"""The first frame: outlines in the place of the dashboard, the prompt and the keys, for the first tenth of a second.
+Cheap widgets draw them on a screen of its own, which waits for nothing that the session needs.
 """
 
 from __future__ import annotations
