@@ -25,6 +25,8 @@ async def until(
     nap = 0.005
     while True:
         await pilot.pause()
+        if pilot.app._exception is not None:
+            raise pilot.app._exception
         if holds():
             return
         assert time.monotonic() < deadline, f"it never came to that:\n{picture(pilot.app)}\n{remarks()}"
