@@ -18,6 +18,7 @@ from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.editor import ArgumentsEditor, ArgumentsError, parse_arguments
 from tui_agent.console.cards.escalation import EscalationCard
 from tui_agent.console.cards.gate import GateCard
+from tui_agent.console.prompt.fields import TextField
 from tui_agent.core.events import (
     EscalationRaised,
     Event,
@@ -1111,6 +1112,32 @@ async def test_a_request_that_is_sent_from_the_open_editor_takes_the_note_as_it_
             assert ("note", waiting.result().note) in console.session.done
             await console.until(lambda: console.card is None)
             console.session.done.clear()
+
+
+async def test_a_note_that_was_changed_is_shown_by_parts_that_are_there_all_the_time() -> None:
+    async with live() as console:
+        console.session.set_mode(Mode.STEP)
+        console.gate("Try another path.")
+        await console.card_appears()
+        parts, at_work = [*console.card.children], asyncio.Event()
+        console.card.query_one(TextField).call_next(at_work.wait)
+        await console.press("f4")
+        try:
+            console.screen.commands.rewrite_note("Look in src.")
+            for _ in range(20):
+                await console.pilot.pause()
+            assert "Look in src." in console.shown()
+            assert "edit the note" in console.shown()
+            assert "keep it" not in console.shown()
+        finally:
+            at_work.set()  # a field that never ends would keep the console from it
+        await console.until(lambda: console.card.query_one(Choices).has_focus)
+        assert [*console.card.children] == parts, "a key would find no field, and a layout no text"
+        console.card.query_one(Choices).chosen = 3
+        console.screen.commands.rewrite_note(None)
+        await console.until(lambda: "No recovery note" in console.shown())
+        assert "drop the note" not in console.shown()
+        assert console.card.query_one(Choices).current.key == "F4"
 
 
 async def test_a_note_that_was_edited_leaves_no_line_of_the_card_to_be_read_on() -> None:

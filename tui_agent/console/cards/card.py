@@ -210,7 +210,7 @@ class Card(Vertical):
         self.call_after_refresh(self._show_hint)
         return taken
 
-    async def update_subject(self) -> bool:
+    def update_subject(self) -> bool:
         """Show what the operator himself changed in the subject, if he did; nothing else in it ever changes."""
         return False
 

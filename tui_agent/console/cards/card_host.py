@@ -137,7 +137,7 @@ class CardHost(Foot):
         if wanted is not None:
             self.enter(at_once=False)
         if self.card is not None:
-            if await self.card.update_subject():
+            if self.card.update_subject():
                 self.post_message(self.Changed())
             self.card.place(open_questions.index(self.card.question) + 1, len(open_questions))
 

@@ -122,8 +122,9 @@ class Choices(Widget, can_focus=True):
         self._typed_on = False
 
     def rename(self, choices: Sequence[Choice]) -> None:
-        """Give the choices other words; their keys stay."""
+        """Give the choices other words; their keys stay, but for some at the end."""
         self.choices = tuple(_safe(choice) for choice in choices)
+        self.chosen = min(self.chosen, len(self.choices) - 1)
         self.refresh(layout=True)
 
     def whole(self, key: str) -> bool:

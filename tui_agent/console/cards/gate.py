@@ -81,35 +81,44 @@ class GateCard(Card):
 
     def compose(self) -> ComposeResult:
         yield Static(outline_line(self.question.asked), classes="card--hint", markup=False)
-        yield from self._note_widgets()
-
-    def _note_widgets(self) -> ComposeResult:
-        note = self.question.note
-        text = note or "No recovery note goes with it."
-        yield CardBody([Passage(text, "note" if note else "muted")])
-        choices = [Choice(shown_key(name), label, value) for name, label, value in CHOICES]
-        yield Choices([*choices, DROP] if note else choices)
+        yield CardBody(self._passages)
+        yield Choices(self._choices)
         yield TextField(
-            reveal(note or ""),
+            self._text,
             compact=True,
             soft_wrap=True,
             show_line_numbers=False,
             placeholder="Empty: no note goes with the request.",
         )
 
-    async def update_subject(self) -> bool:
-        """Show the note as the operator has changed it."""
+    @property
+    def _passages(self) -> list[Passage]:
+        note = self.question.note
+        return [Passage(note, "note") if note else Passage("No recovery note goes with it.", "muted")]
+
+    @property
+    def _choices(self) -> list[Choice]:
+        choices = [Choice(shown_key(name), label, value) for name, label, value in CHOICES]
+        return [*choices, DROP] if self.question.note else choices
+
+    @property
+    def _text(self) -> str:
+        return reveal(self.question.note or "")
+
+    def update_subject(self) -> bool:
+        """Show the note as the operator has changed it, in the parts that are there: a key may come at any time."""
         if self.question.note == self._shown_note:
             return False
         self._shown_note = self.question.note
-        self.remove_class("-editing")
-        had_focus = self.has_focus_within
-        async with self.batch():
-            await self.query("CardBody, Choices, TextArea").remove()
-            await self.mount(*self._note_widgets())
-        if had_focus:
-            # Else Textual gives it to a pane, from which the next card would not take it.
-            self.entrance().focus()
+        body, field = self.query_one(CardBody), self.query_one(TextField)
+        body.rewrite(self._passages)
+        body.redraw()
+        body.refresh(layout=True)
+        self.query_one(Choices).rename(self._choices)
+        field.load_text(self._text)
+        field.move_cursor(field.document.end)
+        if self.has_class("-editing"):
+            self._close()
         return True
 
     def edit(self) -> None:
@@ -159,6 +168,9 @@ class GateCard(Card):
             self.post_message(self.NoteChanged(None))
 
     def _close(self) -> None:
+        had_focus = self.has_focus_within
         self.remove_class("-editing")
         self.hint(Content(""))
-        self.query_one(Choices).focus()
+        if had_focus:
+            # Else Textual gives it to a pane, from which the next card would not take it.
+            self.query_one(Choices).focus()
