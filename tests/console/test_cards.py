@@ -1124,10 +1124,9 @@ async def test_a_note_that_was_changed_is_shown_by_parts_that_are_there_all_the_
         await console.press("f4")
         try:
             console.screen.commands.rewrite_note("Look in src.")
-            for _ in range(20):
-                await console.pilot.pause()
-            assert "Look in src." in console.shown()
-            assert "edit the note" in console.shown()
+            await console.until(
+                lambda: "Look in src." in console.shown() and "edit the note" in console.shown()
+            )
             assert "keep it" not in console.shown()
         finally:
             at_work.set()  # a field that never ends would keep the console from it
