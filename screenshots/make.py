@@ -2,7 +2,8 @@
 
     python screenshots/make.py [--out DIR] [--only NAME…] [--theme NAME]
 
-Each picture is a demo at a moment (a condition on the state) in a terminal of a given size.
+Each picture is a demo at a moment (a condition on the state) in a terminal of a given size. The pictures of this folder
+are in Fira Code (the package `fonts-firacode`): in another font frames have gaps.
 """
 
 from __future__ import annotations
