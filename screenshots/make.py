@@ -160,7 +160,7 @@ async def first_session(app: ConsoleApp, pilot: Pilot[None]) -> LiveScreen:
     """The first session's screen, once it has taken the place of the first frame."""
     deadline = time.monotonic() + PATIENCE
     while not isinstance(screen := app.screen_stack[0], LiveScreen):
-        await pilot.pause(0.02)
+        await pilot.pause()
         if time.monotonic() > deadline:
             raise TimeoutError(f"no session was opened in {PATIENCE:.0f} s")
     return screen
