@@ -107,15 +107,14 @@ async def test_an_own_command_is_run_shown_once_and_goes_with_the_next_message(t
 async def test_an_own_command_stands_below_no_step_of_a_run_that_was_rewound(tmp_path: Path) -> None:
     async with real_live(tmp_path, [FINISH]) as console:
         await console.run("Begin.")
-        assert "── step 1 ──" in console.shown()
+        await console.until(lambda: "── step 1 ──" in console.shown())
         await console.say("/undo")
         await console.opens(RewindScreen)
         await console.press("enter")
         await console.until(lambda: "The conversation was rewound to here." in console.shown())
         console.screen.prompt.put("")
         await console.say("!echo thr''ee")
-        await console.until(lambda: "three" in console.shown())
-        assert "── step" not in console.shown()
+        await console.until(lambda: "three" in console.shown() and "── step" not in console.shown())
 
 
 async def test_a_long_own_command_leaves_its_time_and_its_key_on_its_line(tmp_path: Path) -> None:

@@ -154,13 +154,11 @@ async def test_any_run_opens_in_replay(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 async def test_a_healthy_run_is_interrupted_where_recovery_does_more_than_advise(tmp_path: Path) -> None:
-    for policy in ("retries", "combined"):
-        left_alone = await ran(tmp_path / policy, "sampling/seven", policy)
-        assert (left_alone.solved, left_alone.interrupted) == (True, False)
-    assert (await ran(tmp_path / "ended", "sampling/seven", "doom-loop")).interrupted
-    asked = await ran(tmp_path / "asked", "unrelated-failures/five-ways", "combined")
-    assert asked.interrupted
-    assert asked.pivots
+    for case, policy in (("sampling/seven", "doom-loop"), ("unrelated-failures/five-ways", "funnelcanary")):
+        for left_alone in ("retries", "combined"):
+            run = await ran(tmp_path / policy / left_alone, case, left_alone)
+            assert (run.solved, run.interrupted) == (True, False)
+        assert (await ran(tmp_path / policy / "itself", case, policy)).interrupted
 
 
 def real_model(address: str) -> RealModel:
