@@ -235,7 +235,8 @@ def opencode_2() -> Iterator[tuple[str, str, str, int, Record]]:
     yield message("m5", "idle", 9, outcome="succeeded")
 
 
-def make_database(path: Path, version: int = 1) -> None:
+def make_database(path: Path, version: int = 1, *, own_sessions: bool = False, alone: bool = False) -> None:
+    """`own_sessions`: version 2 has a table of them; `alone`: nothing is left of version 1."""
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(
             "PRAGMA journal_mode = WAL;"
@@ -245,6 +246,8 @@ def make_database(path: Path, version: int = 1) -> None:
             + "CREATE TABLE session_message (id PRIMARY KEY, type, session_id, time_created, time_updated, data);"
             * (version > 1)
             + f"INSERT INTO session VALUES ('ses_1', NULL, '/w', 'A title', {milliseconds(0)}, {milliseconds(0)});"
+            + "CREATE TABLE session_v2 AS SELECT * FROM session;" * own_sessions
+            + "DROP TABLE session; DROP TABLE message; DROP TABLE part;" * alone
         )
         connection.commit()
 

@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.watch.growth import LATER, Growth, told
 from tui_agent import installed
 from tui_agent.core import events
 from tui_agent.core.fold import fold
+from tui_agent.formats.importers.databases import sessions_in
 from tui_agent.formats.importers.load import Imported, judge, load_transcripts
 from tui_agent.formats.importers.transcript import TranscriptError
 from tui_agent.watch.watched import Watched
@@ -105,19 +107,23 @@ def test_a_call_that_vibe_never_ran_has_failed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "rows"),
+    ("made", "rows"),
     [
-        (1, recordings.opencode),
-        (2, recordings.opencode_2),
-        (2, recordings.opencode),  # the newest of version 1 has the tables of version 2, empty
-        (2, lambda: [*recordings.opencode(), *recordings.opencode_2()]),  # taken over, and kept twice
+        ({"version": 1}, recordings.opencode),
+        ({"version": 2}, recordings.opencode_2),
+        ({"version": 2}, recordings.opencode),  # the newest of version 1 has the tables of version 2, empty
+        ({"version": 2}, lambda: [*recordings.opencode(), *recordings.opencode_2()]),  # taken over, and kept twice
+        # 2.0.3 and 2.0.12, as deja-vu 3924, memex 195 and cross_agent_session_resumer 30 found them
+        ({"version": 2, "own_sessions": True, "alone": True}, recordings.opencode_2),
+        ({"version": 2, "own_sessions": True}, recordings.opencode_2),
+        ({"version": 2, "own_sessions": True}, lambda: [*list(recordings.opencode())[:9], *recordings.opencode_2()]),
     ],
-)
+)  # fmt: skip
 def test_opencode_s_database_is_followed_row_by_row_and_only_read(
-    version: int, rows: Callable[[], Iterable[Any]], tmp_path: Path
+    made: dict[str, Any], rows: Callable[[], Iterable[Any]], tmp_path: Path
 ) -> None:
     database = tmp_path / "opencode.db"
-    recordings.make_database(database, version)
+    recordings.make_database(database, **made)
     growth = Growth(database / "ses_1")
     for row in rows():
         recordings.write_row(database, row)
@@ -127,6 +133,18 @@ def test_opencode_s_database_is_followed_row_by_row_and_only_read(
     expected(whole)
     assert told(growth.watched.events) == told(whole.events)
     assert growth.watched.title == "A title"
+
+
+def test_a_session_of_version_1_stands_beside_those_of_opencode_2(tmp_path: Path) -> None:
+    database = tmp_path / "opencode.db"
+    recordings.make_database(database, 2, own_sessions=True)
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("UPDATE session_v2 SET id = 'ses_2', time_updated = time_updated - 1")
+        connection.commit()
+    for row in recordings.opencode():
+        recordings.write_row(database, row)
+    assert [path.name for path, *_ in sessions_in(database)] == ["ses_1", "ses_2"]
+    expected(judge(load_transcripts(database)[0]))
 
 
 @pytest.mark.parametrize(

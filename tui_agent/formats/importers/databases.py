@@ -36,35 +36,60 @@ class _Schema:
     """
 
 
-_OPENCODE_TABLES = frozenset({"session", "message", "part"})
-_OPENCODE_SESSIONS = (
-    "SELECT id, time_updated, directory FROM session WHERE parent_id IS NULL ORDER BY time_updated DESC"
-)
+_OPENCODE_SESSIONS = """
+WITH every AS ($sessions) SELECT id, time_updated, directory FROM every WHERE parent_id IS NULL ORDER BY time_updated DESC
+"""
 _OPENCODE_ROWS = """
-WITH RECURSIVE family(id) AS (
-    SELECT id FROM session WHERE id = :session
-    UNION SELECT session.id FROM session JOIN family ON session.parent_id = family.id
+WITH RECURSIVE every AS ($sessions), family(id) AS (
+    SELECT id FROM every WHERE id = :session
+    UNION SELECT every.id FROM every JOIN family ON every.parent_id = family.id
 )
 SELECT 'session', id, '', id, time_created, time_created, time_updated,
     json_object('id', id, 'parentID', parent_id, 'directory', directory, 'title', title)
-    FROM session WHERE id IN family AND time_updated >= :since
+    FROM every WHERE id IN family AND time_updated >= :since
+"""
+_IN_PARTS = """
 UNION ALL SELECT 'message', id, '', session_id, time_created, time_created, time_updated, data
-    FROM message WHERE session_id IN family AND time_updated >= :since
+    FROM message WHERE session_id IN family AND time_updated >= :since $but
 UNION ALL SELECT 'part', id, message_id, session_id, time_created, time_created, time_updated, data
-    FROM part WHERE session_id IN family AND time_updated >= :since
+    FROM part WHERE session_id IN family AND time_updated >= :since $but
 """
-_OPENCODE_2_ROWS = """
+"""Messages of version 1."""
+_WHOLE = """
 UNION ALL SELECT 'session_message', id, type, session_id, time_created, time_created, time_updated, data
-    FROM session_message WHERE session_id IN family AND time_updated >= :since
-    AND NOT EXISTS (SELECT 1 FROM message WHERE message.session_id = session_message.session_id)
+    FROM session_message WHERE session_id IN family AND time_updated >= :since $but
 """
-"""A session that was taken over from version 1 has its messages twice: the older ones are read."""
-_OPENCODE = _Schema("OpenCode", _OPENCODE_TABLES, _OPENCODE_SESSIONS, _OPENCODE_ROWS)
-_OPENCODE_2 = _Schema(
-    "OpenCode",
-    _OPENCODE_TABLES | {"session_message"},
-    _OPENCODE_SESSIONS,
-    _OPENCODE_ROWS + _OPENCODE_2_ROWS,
+"""Messages of version 2."""
+_FIRST = "SELECT id, parent_id, directory, title, time_created, time_updated FROM session"
+_SECOND = _FIRST.replace("session", "session_v2")
+_BOTH = "$2 UNION ALL $1 WHERE id NOT IN (SELECT id FROM session_v2)".replace("$1", _FIRST).replace(
+    "$2", _SECOND
+)
+_TAKEN_OVER = "IN (SELECT id FROM session_v2)"
+_TWICE = "AND NOT EXISTS (SELECT 1 FROM message WHERE message.session_id = session_message.session_id)"
+
+
+def _but(rows: str, exception: str = "") -> str:
+    return rows.replace("$but", exception)
+
+
+def _opencode(tables: str, sessions: str, *rows: str) -> _Schema:
+    listed, told = (text.replace("$sessions", sessions) for text in (_OPENCODE_SESSIONS, _OPENCODE_ROWS))
+    return _Schema("OpenCode", frozenset(tables.split()), listed, "".join((told, *rows)))
+
+
+_OPENCODES = (
+    # Version 2 leaves the tables of version 1 as they were when it took their sessions over.
+    _opencode(
+        "session_v2 session_message session message part",
+        _BOTH,
+        _but(_IN_PARTS, f"AND session_id NOT {_TAKEN_OVER}"),
+        _but(_WHOLE, f"AND session_id {_TAKEN_OVER}"),
+    ),
+    _opencode("session_v2 session_message", _SECOND, _but(_WHOLE)),
+    # Before it had sessions of its own, one that was taken over had its messages twice.
+    _opencode("session session_message message part", _FIRST, _but(_IN_PARTS), _but(_WHOLE, _TWICE)),
+    _opencode("session message part", _FIRST, _but(_IN_PARTS)),
 )
 _CRUSH = _Schema(
     "Crush",
@@ -95,7 +120,7 @@ UNION ALL SELECT 'message', CAST(id AS TEXT), role, session_id, created_timestam
     FROM messages WHERE session_id = :session AND id >= :since
 """,
 )
-_SCHEMAS = (_OPENCODE_2, _OPENCODE, _GOOSE, _CRUSH)
+_SCHEMAS = (*_OPENCODES, _GOOSE, _CRUSH)
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 _ROW = 500
 """Bytes that a row takes beside its text."""
