@@ -37,7 +37,8 @@ class _Schema:
 
 
 _OPENCODE_SESSIONS = """
-WITH every AS ($sessions) SELECT id, time_updated, directory FROM every WHERE parent_id IS NULL ORDER BY time_updated DESC
+WITH every AS ($sessions)
+SELECT id, time_updated, directory FROM every WHERE parent_id IS NULL ORDER BY time_updated DESC
 """
 _OPENCODE_ROWS = """
 WITH RECURSIVE every AS ($sessions), family(id) AS (
