@@ -300,7 +300,8 @@ def _asked_for(failure: Failure, state: RecoveryState) -> str:
         return "Give each argument as the tool's schema asks for it; the error names what is wrong."
     asked = closing_instruction(failure, state.tools)
     if failure.kind is FailureKind.NO_TOOL_CALL and state.goes_on:
-        return f"{asked} Try a way that was not tried yet; if there is none, call finish and say what is missing."
+        says = "call finish and say" if "finish" in state.tools else "say"
+        return f"{asked} Try a way that was not tried yet; if there is none, {says} what is missing."
     return asked
 
 
