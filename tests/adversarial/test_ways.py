@@ -25,6 +25,7 @@ from tests.sandbox.ways import WAYS, got_out
 from tui_agent.sandbox import choose
 from tui_agent.sandbox.mechanisms import Mechanism
 
+ROOT = Path(__file__).resolve().parents[2]
 NOBODY = 65534
 TRIED = (
     "plants settings and hooks of git, of editors and agents; reads secrets, environments, a terminal; writes outside; "
@@ -76,7 +77,7 @@ def as_nobody(folder: Path, module: str, *words: str) -> Any:
     environment = {
         "PATH": ":".join(["/usr/bin", "/bin", str(Path(shutil.which("bwrap") or "/bin/bwrap").parent)]),
         "HOME": str(folder),
-        "PYTHONPATH": os.pathsep.join([str(Path.cwd()), *(path for path in sys.path if "packages" in path)]),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *(path for path in sys.path if "packages" in path)]),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 
