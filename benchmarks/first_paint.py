@@ -37,12 +37,15 @@ from pathlib import Path
 from textual.drivers.linux_driver import LinuxDriver
 
 class Painting(LinuxDriver):
+    painted = False
+
     def write(self, data):
-        if os.environ["MARKER"] in data:
+        if os.environ["MARKER"] in data and not self.painted:
+            self.painted = True
             Path(os.environ["PAINTED"]).write_text(str(time.process_time()))
         super().write(data)
 """
-"""A driver that notes the processor's time of the frame that shows the marker."""
+"""A driver that notes the processor's time of the first frame that shows the marker."""
 
 
 class Spent(NamedTuple):

@@ -23,6 +23,7 @@ from tui_agent.sandbox.run_later import Places
 from tui_agent.sandbox.watch import Watch
 from tui_agent.store.audit import effects_of, in_words
 
+ROOT = Path(__file__).resolve().parents[2]
 RUN = """
 import asyncio, sys
 from pathlib import Path
@@ -68,7 +69,7 @@ async def test_this_program_is_killed(row: Attack, monkeypatch: pytest.MonkeyPat
         (workspace / "attack.sh").write_text(ATTACK)
         environment = {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(Path.cwd()), *filter(None, sys.path)]),
+            "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]),
         }
         killed = subprocess.Popen([sys.executable, "-c", RUN, str(folder), row.value], env=environment)
         try:
@@ -110,7 +111,7 @@ def left_by_a_kill(folder: Path, *, running: bool) -> None:
         + ("" if running else "one.end(token)\n")
         + "os.kill(os.getpid(), 9)"
     )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path.cwd()), *filter(None, sys.path)])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
     subprocess.run([sys.executable, "-c", code, str(folder)], env=environment, check=False)
 
 
