@@ -19,6 +19,8 @@ from tui_agent.agents.morning import Report, as_html, as_markdown, as_text, repo
 from tui_agent.agents.night import Night, Task, TaskFolder
 from tui_agent.agents.shift import Shift, TasksFile
 from tui_agent.agents.supervision import words_after
+from tui_agent.agents.waiting import Clock
+from tui_agent.agents.worktrees import WorktreeError, made
 from tui_agent.cli import main, night
 
 HOLDS = ("write", ("state.txt", "1"))

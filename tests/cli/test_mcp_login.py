@@ -82,10 +82,8 @@ def test_what_cannot_be_logged_in_to_is_said_with_what_would_be_right(
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     monkeypatch.setattr("keyring.core._keyring_backend", None)
     ended = cli("mcp", "login", "vault", "--no-browser")
-    assert (ended.code, ended.err.count("could not be kept: no keyring of this system could be used")) == (
-        2,
-        1,
-    )
+    assert ended.code == 2
+    assert "could not be kept: no keyring of this system could be used" in ended.err, ended.err
     assert issuer.asked == [], "nothing was begun that could not be kept"
 
 

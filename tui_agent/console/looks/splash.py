@@ -1,5 +1,5 @@
-"""The first frame: outlines in the place of the dashboard, the prompt and the keys, for the first tenth of a second.
-Cheap widgets draw them on a screen of its own, which waits for nothing that the session needs.
+"""The first frame: outlines in the place of the dashboard and the prompt for the first tenth of a second. They are
+cheap widgets on a screen of their own, which waits for nothing else.
 """
 
 from __future__ import annotations

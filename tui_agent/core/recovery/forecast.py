@@ -32,10 +32,7 @@ def if_it_fails_again(recovery: RecoveryState, failure: events.Failure, key: str
     permit = recovery.permit(tool, key)
     result: events.ToolResult
     if permit.allowed:
-        failure = events.Failure(
-            kind=events.FailureKind.TOOL_EXECUTION, message=message, tool=tool, input=dict(arguments)
-        )
-        result = events.ToolFailed(**call, content=message, failure=failure)
+        result = events.ToolFailed(**call, content=failure.message, failure=failure)
     else:
         result = events.ToolRefused(
             **call, refusal=permit.refusal or "blocked", reason=permit.reason, content=permit.reason

@@ -206,7 +206,7 @@ def error_in(output: str) -> str:
         elif in_traceback and line and not line.startswith((" ", "\t")):
             in_traceback = False
             found = line
-        elif _NAMES_ERROR.match(line) and (_PANIC.fullmatch(line) or _BUILD.fullmatch(line)):
+        elif _PANIC.fullmatch(line) or _BUILD.fullmatch(line):
             found = line
     return quoted(found)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tui_agent.core.events import FailureKind, Fault, Outcome
-from tui_agent.formats.importers.values import clean, json_text, parse_arguments, plain
+from tui_agent.formats.importers.values import clean, joined, json_text, parse_arguments, plain
 from tui_agent.quantities import counted
 from tui_agent.store.errors import SessionError
 from tui_agent.terminal_text import visible
