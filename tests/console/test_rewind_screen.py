@@ -268,6 +268,7 @@ async def test_undo_takes_back_message_by_message_and_redo_brings_back_one_by_on
         for message, files in (("make it two", BEFORE), ("make it one", {"a.txt": "before"})):
             await open_screen(live, "/undo")
             assert f"before: {message}" in live.shown()
+            assert "Go back" in live.shown()
             await live.press("enter")
             await live.until(lambda message=message: live.screen.prompt.text == message)
             assert content(live) == files
@@ -279,6 +280,8 @@ async def test_undo_takes_back_message_by_message_and_redo_brings_back_one_by_on
         assert tasks(live) == []
         for files in (BEFORE, AFTER):
             await open_screen(live, "/redo")
+            assert "Take the rewind back" in live.shown()
+            assert "Enter take it back" in live.shown()
             await live.press("enter")
             await live.until(lambda files=files: content(live) == files)
         await live.until(lambda: tasks(live) == BOTH_TASKS)

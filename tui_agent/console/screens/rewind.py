@@ -94,7 +94,9 @@ class RewindScreen(FramedScreen["RewindPlan | None"]):
 
     def __init__(self, session: Session, choices: Sequence[RewindChoice]) -> None:
         """The newest point is chosen at first, and not the rewind that can be taken back, which stands before it."""
-        super().__init__("Go back")
+        again = all(choice.point is None for choice in choices)
+        super().__init__("Take the rewind back" if again else "Go back")
+        self._hints = (HINTS[0]._replace(word="take it back"), *HINTS[1:]) if again else HINTS
         self._session = session
         self._list = RewindList(choices, int(len(choices) > 1 and choices[0].point is None))
         self._wanted: Scope = "both"
@@ -110,7 +112,7 @@ class RewindScreen(FramedScreen["RewindPlan | None"]):
         yield self._list
         yield self._scopes
         yield self._preview
-        yield KeyHints(HINTS)
+        yield KeyHints(self._hints)
 
     def on_mount(self) -> None:
         """Look at what the first choice would change; no notification covers it."""
@@ -120,7 +122,7 @@ class RewindScreen(FramedScreen["RewindPlan | None"]):
         self._look()
 
     def _name_keys(self, scrolls: bool) -> None:
-        self.query_one(KeyHints).show((*HINTS, SCROLLS) if scrolls else HINTS)
+        self.query_one(KeyHints).show((*self._hints, SCROLLS) if scrolls else self._hints)
 
     @property
     def _point(self) -> RewindPoint | None:
